@@ -1,1 +1,2 @@
-"""The resolver's rules, without any I/O: whom to ask for an item, what to believe, where to send people (R §8.2)."""
+"""The resolver's rules, without any I/O: which Archives to ask for an item, which answers to believe, and where to
+send the reader (R §8.2)."""

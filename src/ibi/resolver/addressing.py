@@ -1,4 +1,4 @@
-"""Which Archives a question is put to, in which order (E31, E65, E70), and whose answers count then (E66 to E69)."""
+"""Rules that select the Archives to ask, in order (E31, E65, E70), and the answers that count (E66 to E69)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from ibi.vocabulary import State
 
 
 class Addressing:
-    """Chooses whom one resolution asks. `latest` is the date, in POSIX seconds, after which only the home of a label is
-    asked."""
+    """Selects the Archives that one resolution asks.
+
+    For labels dated after `latest`, in POSIX seconds, it selects only the home.
+    """
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Addressing:
     def addressees(
         self, step: Referral, parent: Question | None, earlier: Sequence[Question], now: float
     ) -> Addressees:
-        """Whom to ask a new question. `earlier` are the questions of this resolution, in order."""
+        """Return the Archives to ask a new question. `earlier` are the questions of this resolution, in order."""
         if self._routing is NO_ROUTING:
             return self._all_of_them(step, parent)
         label, authority = self._label_and_authority(step, parent)
@@ -52,7 +54,7 @@ class Addressing:
         return Addressees(label, authority, successors, deciders, unreachable, first, waiting, holder, early)
 
     def _all_of_them(self, step: Referral, parent: Question | None) -> Addressees:
-        """Nothing is known that could tell one Archive from another: the outcome of the rules below, without them."""
+        """Return what the rules below would return if nothing distinguished one Archive from another."""
         is_same = parent is not None and step.forms == parent.forms
         label = parent.label if parent is not None and is_same else step.forms.labels[0]
         early = self._is_early(label)
@@ -61,14 +63,15 @@ class Addressing:
     def deciders(
         self, authority: LabelAuthority, successors: Sequence[Label]
     ) -> tuple[tuple[ArchiveRef, ...], LabelForms | None]:
-        """Who decides, and the service of one that would and cannot be asked."""
+        """Return the Archives that decide, and the service of one that should decide but cannot be asked."""
         if not successors:
             return authority.homes, authority.away[0] if authority.away else None
         holder = self._only_included(self._routing.archive(successors[-1]))
         return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
 
     def chain_after(self, question: Question, archive: ArchiveRef, to: Label) -> tuple[Label, ...] | None:
-        """The successors once `archive` says that it gave the Original to `to`; None if it has no right to say so."""
+        """Return the successors once `archive` says that it gave the Original to `to`; None if it has no right to
+        say so."""
         ref = self._routing.archive(to)
         homes = [home.service for home in question.authority.homes]
         named, is_signed = to if ref is None else ref.service.labels[0], question.authority.is_signed
@@ -78,7 +81,7 @@ class Addressing:
         return archive if archive in self._archives else None
 
     def _label_and_authority(self, step: Referral, parent: Question | None) -> tuple[Label, LabelAuthority]:
-        """The form of the label to ask for, and who decides about it: one with a home before one without."""
+        """Return the form of the label to ask for, and its authority. A form with a home comes before one without."""
         if parent is not None and step.forms == parent.forms:
             return parent.label, parent.authority  # as it was spelled
         label, *others = step.forms.labels
@@ -101,10 +104,12 @@ class Addressing:
         holder: ArchiveRef | None,
         now: float,
     ) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
-        """E31: the likely ones, then all others; all at once for an Original, or if none is likely.
+        """Return the likely Archives, then all others (E31). If an Original is required, or no Archive is likely, ask
+        all at once.
 
-        A home is asked first, with the successor that it named, and alone about labels of the future (E70). Whether
-        there is a later edition, or a better translation, only the holder can tell alone: without one all are asked.
+        The home is asked first, together with the successor that it named. For labels of the future, only they are
+        asked (E70). Only the holder knows for certain whether there is a later edition or a better translation. If the
+        holder is not known, all Archives are asked.
         """
         first = tuple(dict.fromkeys((*deciders, *authority.homes)))
         if self._is_early(label):
@@ -126,7 +131,7 @@ class Addressing:
 
 
 def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence[Question]) -> tuple[Label, ...]:
-    """What a resolution has heard of the label before is newer than what was known."""
+    """Return the successors. What this resolution heard about the label earlier overrides the stored successors."""
     if authority.exists:
         for question in reversed(earlier):
             if question.label == label:
@@ -136,14 +141,13 @@ def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence
 
 # --- which answers count ----------------------------------------------------------------------------------------------
 
-# Which answers count where a label has a home, and which claims are shown instead of followed (E66 to E69).
-
 
 def answers_that_count(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
-    """The answers that may be taken or followed, by what the home has said.
+    """Return the answers that may be taken or followed, according to the home's answer.
 
-    With its word they are those of who decides. Without an Original there, it is the one that claims it. While it is
-    silent, they are those of the Archives that are trusted.
+    1. The home has answered: the answers of the Archives that decide.
+    2. The home has no Original: the one answer that claims it.
+    3. The home is silent: the answers of trusted Archives.
     """
     word, heard = question.word, tuple(question.heard)
     if word is Word.NO_HOME:
@@ -158,8 +162,10 @@ def answers_that_count(question: Question, *, follow_unproven: bool = False) -> 
 
 
 def _claims_without_home(question: Question, *, follow_unproven: bool) -> tuple[ReceivedAnswer, ...]:
-    """All answers; of a label of before 2008 none if its claims differ, else those about the item that is claimed
-    (E72)."""
+    """Return all answers.
+
+    For a label of before 2008, return none if the claims differ, else those about the claimed item (E72).
+    """
     heard = tuple(question.heard)
     if follow_unproven or question.label.is_dated or len(heard) < 2:
         return heard
@@ -170,7 +176,7 @@ def _claims_without_home(question: Question, *, follow_unproven: bool) -> tuple[
 
 
 def claims_differ(question: Question) -> bool:
-    """Whether a label of before 2008, which has no home, is claimed for different items (E72)."""
+    """Return whether a label of before 2008, which has no home, is claimed for different items (E72)."""
     if question.label.is_dated or len(question.heard) < 2:
         return False
     items = _items_claimed(question)
@@ -178,8 +184,11 @@ def claims_differ(question: Question) -> bool:
 
 
 def _items_claimed(question: Question) -> list[LabelForms]:
-    """The items for which a label without a home is claimed. A Copy is no claim against an Original, which outranks it
-    (R §7.2), and an answer of no use is none unless all are."""
+    """Return the items for which a label without a home is claimed.
+
+    A Copy is no claim against an Original, which outranks it (R §7.2). A useless answer is no claim, unless all answers
+    are useless.
+    """
     originals = [each for each in question.heard if _claims_original(question, each)]
     claims = originals or question.heard
     useful = [each for each in claims if _lead_of(question, each) is not None]
@@ -187,7 +196,10 @@ def _items_claimed(question: Question) -> list[LabelForms]:
 
 
 def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:
-    """Also a home that gave the Original away, and kept a Copy: it is believed unless it claims the Original still."""
+    """Return whether an answer is trusted.
+
+    A home that gave the Original away and kept a Copy is trusted too, unless it still claims the Original.
+    """
     if heard.archive in question.authority.homes:
         return heard.state is not State.ORIGINAL
     return heard.archive in question.trusted
@@ -196,12 +208,15 @@ def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:
 def _sole_claim(
     question: Question, heard: Sequence[ReceivedAnswer], *, follow_unproven: bool
 ) -> tuple[ReceivedAnswer, ...]:
-    """R §5.2: the home transferred the item, and does not say where to. One that claims the Original is followed, of
-    two that differ none; without one, the Copy of the home, of who is trusted, or the only one there is.
+    """Return the answers to follow when the home transferred the item and does not say where (R §5.2).
 
-    Where the home did say where to, and the successor has nothing, it may have given the item back: the home alone is
-    followed then. Where the home cannot tell whether it ever gave the label away, only Archives that are trusted are
-    followed (E62).
+    1. Exactly one Archive claims the Original: follow it.
+    2. Two claims differ: follow none.
+    3. No claim: follow the Copy of the home or of a trusted Archive, else the only Copy.
+
+    If the home did name a successor and that successor has nothing, it may have given the item back to the home. Then
+    only the home and trusted Archives are followed. If the home cannot tell whether it ever gave the label away, only
+    the home and trusted Archives are followed (E62).
     """
     if question.is_disclaimed and not follow_unproven:
         heard = [each for each in heard if each.archive in question.authority.homes or _is_trusted(question, each)]
@@ -213,7 +228,7 @@ def _sole_claim(
     if claims:
         agree = _agree([leads[each.archive] for each in claims]) or _name_one_edition(question, claims)
         return claims if agree or follow_unproven else ()
-    # Where none has what was asked for, the one that has the item is asked for less, and tells what it lacks.
+    # If no Archive has the wanted entry, the Archive that has the item is asked for less, and reports what it lacks.
     useful = useful or tuple(heard)
     own = tuple(each for each in useful if each.archive in question.deciders or each.archive in question.trusted)
     return own or (useful if len(useful) == 1 or follow_unproven else ())
@@ -225,7 +240,7 @@ def _lead_of(question: Question, heard: ReceivedAnswer) -> Match | Referral | No
 
 
 def _agree(leads: Sequence[Match | Referral | None]) -> bool:
-    """Whether there is one alone, or all point to one and the same item."""
+    """Return whether there is only one lead, or all leads point to the same item."""
     first, *others = leads
     if not isinstance(first, Referral):
         return not others
@@ -236,7 +251,7 @@ def _agree(leads: Sequence[Match | Referral | None]) -> bool:
 
 
 def _name_one_edition(question: Question, claims: Sequence[ReceivedAnswer]) -> bool:
-    """Whether the last edition is wanted, and all know of the same next one."""
+    """Return whether the last edition is wanted, and all claims name the same next edition."""
     if not question.wanted.relation.begins_with_last_edition:
         return False
     first, *others = (each.answer.next_edition for each in claims)
@@ -244,8 +259,10 @@ def _name_one_edition(question: Question, claims: Sequence[ReceivedAnswer]) -> b
 
 
 def _claims_original(question: Question, heard: ReceivedAnswer) -> bool:
-    """Whether an Archive that does not decide claims the Original, of the item or of what is wanted of it; an answer
-    that does not tell may be of the Original."""
+    """Return whether an Archive that does not decide claims the Original, of the item or of the wanted relation.
+
+    An answer that gives no state may be of the Original, and counts as a claim.
+    """
     if heard.archive in question.deciders:
         return False
     if heard.state is not None:
@@ -255,7 +272,7 @@ def _claims_original(question: Question, heard: ReceivedAnswer) -> bool:
 
 
 def trusted_elsewhere(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
-    """Whose answers are followed for what the home, which has the item, does not offer (R §9.2, E68)."""
+    """Return the answers to follow for a relation that the home, which has the item, does not offer (R §9.2, E68)."""
     others = (each for each in question.heard if each.archive not in question.deciders)
     return tuple(each for each in others if follow_unproven or _is_trusted(question, each))
 
@@ -263,7 +280,7 @@ def trusted_elsewhere(question: Question, *, follow_unproven: bool = False) -> t
 def claims_to_show(
     question: Question, url: PersistentUrl, base: str, preferences: Sequence[Preference], silence: Silence
 ) -> UnprovenClaims | None:
-    """What is shown if nothing was found that may be followed; None if there is nothing to show."""
+    """Return the claims to show if no answer may be followed; None if there are none."""
     why = _why_unsettled(question)
     if why is None:
         return None
@@ -305,7 +322,8 @@ def _claims(
 
 
 def _claims_of_the_item(question: Question, url: PersistentUrl, base: str) -> Iterator[UnprovenClaim]:
-    """The Archives that claim the item, and do not offer what was asked for: the item itself is not unknown."""
+    """Yield the Archives that claim the item but do not offer the wanted relation, so that the item does not appear
+    unknown."""
     target = PersistentUrl(question.label, query=url.query)
     if question.word is not Word.NOT_HERE or target == url:
         return

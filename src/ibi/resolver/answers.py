@@ -1,4 +1,4 @@
-"""The valid answers to one question: URLs and pointers, and which of them comes first (resolution steps 2 to 4)."""
+"""The valid answers to one question: their URLs and pointers, and the order among them (resolution steps 2 to 4)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ _LAST_EDITION: Final = Relation((LastEdition(),))
 
 
 class ReceivedAnswer(NamedTuple):
-    """A valid answer, and who gave it. `refused` are the relations for which it has a URL that is not believed."""
+    """A valid answer and the Archive that gave it. `refused` are the relations with a URL that is not believed."""
 
     archive: ArchiveRef
     answer: UrlList
     refused: frozenset[Relation] = frozenset()
 
     def is_believed(self, entry: UrlEntry) -> bool:
-        """Whether an entry of the answer has a URL that a reader may be sent to."""
+        """Return whether the entry has a URL to which a reader may be sent."""
         return entry.url is not None and not (self.refused and entry.relation in self.refused)
 
     @property
     def state(self) -> State | None:
-        """Of the item itself, as it is given or, if that is left out, as it is given of what turns out to be the item:
-        the last edition, say. None if nothing tells."""
+        """The state of the item itself; None if nothing tells.
+
+        If the answer omits it, this is the state of an entry that turns out to be the same item, such as the last
+        edition.
+        """
         itself = self.answer.entry()
         if itself is not None and itself.state is not None:
             return itself.state
@@ -48,23 +51,24 @@ class ReceivedAnswer(NamedTuple):
 
     @property
     def succeeds_itself(self) -> bool:
-        """Whether it names the item as its own next edition."""
+        """True if the answer names the item as its own next edition."""
         later = self.answer.next_edition
         return later is not None and name_one_item(later, self.answer.ibi)
 
     @property
     def knows_more(self) -> bool:
-        """Whether it names a later edition. An answer that names the item as its own next edition does not count."""
+        """True if the answer names a later edition. An answer that names the item as its own next edition does not
+        count."""
         return self.answer.next_edition is not None and not self.succeeds_itself
 
     @property
     def claims_original(self) -> bool:
-        """Whether it says that it holds the item, and nothing it says is known to be wrong."""
+        """True if the answer says that its Archive holds the item, and nothing in the answer is known to be wrong."""
         return not self.refused and self.state is State.ORIGINAL
 
 
 class Reason(StrEnum):
-    """Why an item is asked for: the parts of resolution step 3, and of its languages."""
+    """The reason to ask for an item: the parts of resolution step 3, and of its languages."""
 
     GIVEN = "it was asked for"
     PREFIX = "a part of the relation leads to it"
@@ -78,14 +82,14 @@ class Reason(StrEnum):
 
 
 class Match(NamedTuple):
-    """An answer with the URL that is wanted."""
+    """An answer with the wanted URL."""
 
     heard: ReceivedAnswer
     entry: UrlEntry
 
 
 class Referral(NamedTuple):
-    """Another question: an item under `forms`, and what is wanted of it. `heard` is the answer that pointed there."""
+    """Another question: an item under `forms`, and the relation wanted of it. `heard` is the answer that led to it."""
 
     forms: LabelForms
     wanted: Wanted
@@ -94,8 +98,10 @@ class Referral(NamedTuple):
 
 
 def later_than(heard: ReceivedAnswer, entry: UrlEntry) -> Referral | None:
-    """What to ask before a Copy is taken for the last edition of something: the Archive that has it was asked for
-    something that leads to it, not for it."""
+    """Return the question to ask before a Copy is taken for the last edition of something; None if there is none.
+
+    The Archive with this Copy was asked for an item that leads to the Copy, not for the Copy itself.
+    """
     if entry.state is not State.COPY or entry.ibi is None or not entry.relation.ends_in_last_edition:
         return None
     if name_one_item(entry.ibi, heard.answer.ibi):
@@ -109,8 +115,8 @@ _NONE_MISLED: Final[Mapping[ArchiveRef, int]] = {}
 class AnswerSet(NamedTuple):
     """All valid answers to one question, in order of arrival.
 
-    `holder` is the one known to hold the Original, if it has answered. `misled` counts how often pointers of an Archive
-    led nowhere: it is then the turn of others.
+    `holder` is the answer of the known holder of the Original, if it has answered. `misled` counts how often pointers
+    of an Archive led nowhere; other Archives then come first.
     """
 
     wanted: Wanted
@@ -120,11 +126,11 @@ class AnswerSet(NamedTuple):
     misled: Mapping[ArchiveRef, int] = _NONE_MISLED
 
     def leads(self) -> Iterator[Match | Referral]:
-        """resolution step 3 (a) to (d), best first."""
+        """Return the leads of resolution step 3 (a) to (d), best first."""
         return (lead for group in self._groups() for lead in self._leads(group))
 
     def first_leads(self) -> Iterator[Match | Referral]:
-        """Without those that are set aside because of a next edition."""
+        """Return the leads without those that are set aside because of a next edition."""
         return (lead for group in self._groups()[:1] for lead in self._leads(group))
 
     def _leads(self, group: tuple[ReceivedAnswer, ...]) -> Iterator[Match | Referral]:
@@ -137,8 +143,10 @@ class AnswerSet(NamedTuple):
             yield from self._each_checked([each for each in located if each not in believed], choice)
 
     def _each_checked(self, found: Sequence[Match], choice: LanguageChoice) -> Iterator[Match | Referral]:
-        """Each with what is to be asked before it is taken, if it is a Copy: that may have been made before there was a
-        later edition, or a translation into a language that was asked for."""
+        """Yield each match; before a Copy, yield the question to ask before the Copy is taken.
+
+        The Copy may be older than a later edition, or than a translation into a language that was asked for.
+        """
         for located in found:
             if located.entry.state is State.COPY:
                 later = later_than(*located)
@@ -149,7 +157,7 @@ class AnswerSet(NamedTuple):
             yield located
 
     def _better_languages(self, located: Match, choice: LanguageChoice) -> Iterator[Referral]:
-        """Where to ask for a language that was wanted: the items on the way, or the one given for want of it."""
+        """Yield where to ask for a wanted language: the items on the way, or the item that was returned instead."""
         ways = self._ways(choice, (located.heard,))
         yield from (way for way in ways if way.reason is Reason.PREFIX)
         last, forms = len(self.wanted.relation.steps) - 1, located.entry.ibi
@@ -158,7 +166,7 @@ class AnswerSet(NamedTuple):
 
     @property
     def best(self) -> Match | Referral | None:
-        """What would be done first."""
+        """The first lead; None if there is none."""
         return next(self.leads(), None)
 
     @property
@@ -166,12 +174,12 @@ class AnswerSet(NamedTuple):
         return self.best is not None
 
     def originals(self) -> tuple[Match, ...]:
-        """resolution step 4: the URLs to choose among if the Original is required."""
+        """Return the URLs to choose among if the Original is required (resolution step 4)."""
         return tuple(located for group in self._groups()[:1] for located in self._matches(self.choice(group), group))
 
     @property
     def has_believed_original(self) -> bool:
-        """Whether the Original is there, and no answer of higher rank says that it is elsewhere."""
+        """True if the Original is there, and no answer of higher rank says that it is elsewhere."""
         for group in self._groups()[:1]:
             choice = self.choice(group)
             originals = [each for each in self._matches(choice, group) if each.entry.state is State.ORIGINAL]
@@ -179,16 +187,20 @@ class AnswerSet(NamedTuple):
         return False
 
     def set_aside(self) -> tuple[Match, ...]:
-        """Those to choose among if the next edition, because of which they were set aside, is nowhere."""
+        """Return the matches that were set aside because of a next edition, for the case that no Archive has that
+        edition."""
         return tuple(located for group in self._groups()[1:] for located in self._matches(self.choice(group), group))
 
     def pointers(self) -> Iterator[Referral]:
-        """Where the answers lead, those first that are looked at first."""
+        """Return the pointers of the answers, in the order in which they are looked at."""
         return (pointer for group in self._groups() for pointer in self._pointers(self.choice(group), group))
 
     def last_resorts(self, forms: LabelForms) -> Iterator[Referral]:
-        """What is asked of the item itself once all have answered: the beginnings of the relation (E101), then
-        resolution step 3 (e), then its languages. An answer to a beginning only leads on."""
+        """Yield the questions about the item itself that remain once all Archives have answered.
+
+        They are the beginnings of the relation (E101), then resolution step 3 (e), then its languages. An answer to a
+        beginning only leads on.
+        """
         relation = self.wanted.relation
         if not self.heard or self.has_next_edition or self.wanted.beginning is not None:
             return
@@ -214,16 +226,17 @@ class AnswerSet(NamedTuple):
 
     @property
     def has_next_edition(self) -> bool:
-        """Whether the last edition is wanted, and an answer that counts names a later one."""
+        """True if the last edition is wanted, and an answer that counts names a later one."""
         first = next(iter(self._groups()), ())
         return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in first)
 
     def _groups(self) -> list[tuple[ReceivedAnswer, ...]]:
-        """The answers to look at first, and those to look at next.
+        """Return the answers to look at first, and those to look at next.
 
-        For the last edition, one that knows of a next edition outranks one that does not, which may be an old Copy. The
-        holder of the Original decides whether there is one: answers that contradict it are ignored. If the holder is
-        not known, an Archive decides that claims the Original and was registered before all that contradict it.
+        For the last edition, an answer that names a next edition outranks one that does not, because that one may be an
+        old Copy. The holder of the Original decides whether there is a next edition: answers that contradict it are
+        ignored. If the holder is not known, an Archive decides that claims the Original and was registered before all
+        Archives that contradict it.
         """
         if not self.heard:
             return []
@@ -237,8 +250,11 @@ class AnswerSet(NamedTuple):
         return [self._holder_first(group) for group in groups if group]
 
     def _is_claimed_before(self, others: Sequence[ReceivedAnswer], knowing: Sequence[ReceivedAnswer]) -> bool:
-        """Whether an answer without a next edition comes first: one that claims the Original, or one that never misled
-        if all that name a next edition did."""
+        """Return whether the answers without a next edition come first.
+
+        They do if one of them claims the Original and its Archive ranks first. They also do if every Archive that names
+        a next edition has misled before, and one of the others never has.
+        """
         claims = [self._trust(heard) for heard in others if heard.claims_original]
         if claims and all(min(claims) < self._trust(heard) for heard in knowing):
             return True
@@ -251,18 +267,23 @@ class AnswerSet(NamedTuple):
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
 
     def _belief(self, heard: ReceivedAnswer) -> tuple[bool, int]:
-        """The rank of an answer: the holder first, then the Archives by the time of their registration. A newcomer
-        gains nothing by being quick."""
+        """Return the rank of an answer: the holder first, then the Archives by the time of their registration.
+
+        A new Archive gains nothing by being quick.
+        """
         return heard != self.holder, heard.archive.registered
 
     def _trust(self, heard: ReceivedAnswer) -> tuple[int, bool, int]:
-        """The same for pointers: Archives whose pointers led nowhere come last."""
+        """Return the rank of an answer's pointers: as `_belief`, but Archives that misled before come last."""
         return self.misled.get(heard.archive, 0), *self._belief(heard)
 
     def _without_contradicted(
         self, located: list[Match], choice: LanguageChoice, group: Sequence[ReceivedAnswer]
     ) -> list[Match]:
-        """Without those of which an answer of higher rank, which does not have it, says that it is elsewhere."""
+        """Return the matches, without those that an answer of higher rank contradicts.
+
+        Such an answer does not have the item, and says that it is elsewhere.
+        """
         if len(group) == 1 or not located:
             return located
         having = {each.heard.archive for each in located if later_than(*each) is None}
@@ -291,15 +312,18 @@ class AnswerSet(NamedTuple):
         return found
 
     def _rank(self, located: Match, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
-        """What the holder has comes first, then the item that is `named` by the answer of the highest rank; of that an
-        Original before a Copy. Copies stay in the order of arrival."""
+        """Return the sort key of a match: the holder first, then matches with the item `named` by the highest-ranked
+        answer.
+
+        Among these, an Original comes before a Copy. Copies stay in the order of arrival.
+        """
         of_another, since = self._belief(located.heard)
         forms, is_copy = located.entry.ibi, located.entry.state is not State.ORIGINAL
         is_other = named is not None and (forms is None or not name_one_item(forms, named))
         return of_another, is_other, is_copy, 0 if is_copy else since
 
     def _pointers(self, choice: LanguageChoice, group: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
-        """(b) to (d): the pointers of the answers, those of the highest rank first."""
+        """Return the pointers (b) to (d) of the answers, those of the highest rank first."""
         if len(group) == 1:
             return self._ways(choice, group)
         ranked = groupby(sorted(group, key=self._trust), key=self._trust)
@@ -307,17 +331,17 @@ class AnswerSet(NamedTuple):
 
     def _ways(self, choice: LanguageChoice, equals: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
         wanted, undecided = choice.wanted, choice.undecided
-        # (b) ibi<P> of the longest P, up to where no language would do
+        # (b) ibi<P> of the longest P, up to the step for which no language suits
         for prefix in wanted.relation.proper_prefixes():
             if undecided and len(prefix.steps) > undecided[0]:
                 continue
             rest = choice.rest_after(len(prefix.steps))
             yield from (Referral(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named_items(equals, prefix))
-        # (c) ibi<R>, unless it is metadata in a format: an item gives that only of another
+        # (c) ibi<R>, unless it is metadata in a format: an item gives that only for another item
         if wanted.relation.steps and not undecided and not wanted.relation.ends_in_metadata_format:
             for heard, entry, forms in _named_items(equals, wanted.relation):
                 yield later_than(heard, entry) or Referral(forms, Wanted(), Reason.RELATED, heard)
-        # (d) ibi.nextedition, with what is wanted unchanged
+        # (d) ibi.nextedition, with the wanted relation unchanged
         if wanted.relation.begins_with_last_edition:
             for heard in equals:
                 if heard.answer.next_edition is not None and not heard.succeeds_itself:
@@ -325,7 +349,7 @@ class AnswerSet(NamedTuple):
 
 
 def is_unreadable(archive: ArchiveRef, answer: UrlList, wanted: Wanted, preferences: Sequence[Preference]) -> bool:
-    """Whether an answer leads nowhere because of what could not be read of it (E47)."""
+    """Return whether an answer leads nowhere because a part of it could not be read (E47)."""
     if not answer.left_out or not answer.lacks(wanted.relation):
         return False
     return not AnswerSet(wanted, (ReceivedAnswer(archive, answer),), preferences, None).leads_anywhere

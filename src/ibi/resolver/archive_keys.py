@@ -1,8 +1,9 @@
-"""Keys of Archives: which requests a resolver takes, by the key with which they are signed (E81 to E83), and
-registration keys that are easy to guess (E61).
+"""Keys of Archives: the requests that a resolver accepts, by the key that signed them (E81 to E83), and registration
+keys that are easy to guess (E61).
 
-The first key that an Archive proves beside its registration key is pinned: from then on nothing is taken that it has
-not signed. A registration key, or a whole request, that was overheard then includes and excludes no Archive.
+The first key that an Archive proves beside its registration key is pinned. From then on, the resolver accepts only
+requests with its signature. An overheard registration key, or a whole overheard request, then neither includes nor
+excludes an Archive.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from ibi.resolver.membership import WeakKey
 from ibi.signing import PublicKey
 
 SKEW: Final = 300_000
-"""Milliseconds by which the clocks of an Archive and its resolver may differ, the way of the request included."""
+"""Milliseconds by which the clocks of an Archive and its resolver may differ, including the transmission of the
+request."""
 
 
 class SignatureMissing(IbiError):
@@ -44,18 +46,18 @@ class SignatureRefused(IbiError):
 
 
 class SignaturePolicy(StrEnum):
-    """What a resolver wants of the requests of Archives."""
+    """The signatures that a resolver requires on the requests of Archives."""
 
     LEGACY = "legacy"
-    """The registration key, as R §7.2 has it. Signatures are not looked at, and no key is pinned."""
+    """The registration key alone, as in R §7.2. Signatures are ignored, and no key is pinned."""
     PREFER = "prefer"
-    """A signature of those whose key is pinned; the first that others prove is."""
+    """Archives with a pinned key must sign. The first key that another Archive proves is pinned."""
     REQUIRE = "require"
-    """A signature of all."""
+    """All Archives must sign."""
 
 
 class Audience(NamedTuple):
-    """As what Archives may address this resolver: its keys, past and present, and its own address."""
+    """The names by which Archives may address this resolver: its keys, past and present, and its own address."""
 
     names: frozenset[str]
 
@@ -63,8 +65,10 @@ class Audience(NamedTuple):
 def read_signature(
     request: InclusionRequest | ExclusionRequest, audience: Audience, arrived: int
 ) -> RequestSignature | None:
-    """The signature of a request that `arrived` at that millisecond; None if it has none. `SignatureRefused` if it is
-    not good for this request, this resolver, and about this time."""
+    """Return the signature of a request that `arrived` at that millisecond; None if it has none.
+
+    Raise `SignatureRefused` if the signature does not fit this request, this resolver or this time.
+    """
     try:
         found = read_request_signature(request)
     except InvalidInput as error:
@@ -89,10 +93,10 @@ def after_signature(
     signature: RequestSignature | None,
     policy: SignaturePolicy,
 ) -> Registration:
-    """The registration after a request with the right registration key and that signature.
+    """Return the registration after a request with the right registration key and that signature.
 
-    `SignatureMissing` or `SignatureRefused` if it must not be taken. To be called where no other request of the Archive
-    can come in between: of two that are equal one is taken.
+    Raise `SignatureMissing` or `SignatureRefused` if the request must not be accepted. The caller must serialise the
+    requests of one Archive, so that only one of two equal requests is accepted.
     """
     if policy is SignaturePolicy.LEGACY:
         return registration
@@ -116,7 +120,7 @@ def after_signature(
 def distrust_copies(
     registration: Registration | None, said: CopiesStatement, known: NamedCopies, now: int
 ) -> str | None:
-    """Why a statement of who holds Copies is not believed, at that millisecond; None if it is (E84)."""
+    """Return why a statement about holders of Copies is not believed at millisecond `now`; None if it is (E84)."""
     if registration is None or registration.key is None:
         return "no key of that Archive is known"
     if said.signer != registration.key:
@@ -138,24 +142,23 @@ def _signer(statement: str) -> PublicKey | None:
 
 
 def wants_proof(registration: Registration, signature: RequestSignature | None) -> bool:
-    """Whether the Archive, called back, should prove the key of its request, so that it can be pinned."""
+    """Return whether the Archive, when called back, should prove the key of its request, so that it can be pinned."""
     return registration.key is None and signature is not None
 
 
 # --- registration keys ------------------------------------------------------------------------------------------------
 
-# Registration keys that are easy to guess (R Table 7.1 lets any ten digits pass; E61).
 
 _FEWEST: Final = 4
-"""Different digits. Of ten drawn by chance, one in a thousand has fewer."""
+"""Least number of different digits. One in a thousand random ten-digit numbers has fewer."""
 
 _SHORTEST_RUN: Final = 6
-"""Digits in a row that count up, count down or stay. Of ten drawn by chance, one in some thousands has so many."""
+"""Digits in a row that count up, count down or stay. One in some thousands of random ten-digit numbers has so many."""
 
 _LONGEST_PERIOD: Final = 5
 
 _SHORTEST_EXCERPT: Final = 8
-"""Digits in a row of a known constant. Of ten drawn by chance, one in a hundred thousand has so many."""
+"""Digits in a row of a known constant. One in a hundred thousand random ten-digit numbers has so many."""
 
 _CONSTANTS: Final = {
     "π": "314159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798",
@@ -181,15 +184,18 @@ _WELL_KNOWN: Final = frozenset(
 
 
 def key_weakness(key: RegistrationKey, labels: Iterable[Label] = ()) -> str | None:
-    """Why a key is easy to guess: it is a pattern, or can be read in a table or in the Archive's own `labels`; None if
-    it is not. Of a key of two numbers, one that is hard to guess is enough."""
+    """Return why a key is easy to guess; None if it is not.
+
+    A weak key is a pattern, or can be read in a table or in the Archive's own `labels` (E61; R Table 7.1 accepts any
+    ten digits). A key of two numbers is good if one of them is hard to guess.
+    """
     written = ["".join(filter(str.isdigit, label.spelling)) for label in labels]
     reasons = [_weakness(number, written) for number in key.reveal().split("-")]
     return None if None in reasons else reasons[0]
 
 
 def require_unknown(key: RegistrationKey) -> None:
-    """Refuse with `WeakKey` a key of which every number is on the list of those that are tried first."""
+    """Raise `WeakKey` if every number of the key is on the list of numbers that attackers try first."""
     numbers = key.reveal().split("-")
     if all(number in _WELL_KNOWN for number in numbers):
         raise WeakKey(reason=_weakness(numbers[0], []) or "it is well known")
@@ -213,7 +219,7 @@ def _weakness(digits: str, written: list[str]) -> str | None:
 
 
 def _has_run(digits: str) -> bool:
-    """Whether most of it counts up, counts down or stays, in one piece; after 9 comes 0."""
+    """Return whether most of it counts up, counts down or stays, in one piece; after 9 comes 0."""
     steps = [(int(after) - int(before)) % 10 for before, after in pairwise(digits)]
     longest = length = 1
     for number, step in enumerate(steps):
@@ -224,7 +230,7 @@ def _has_run(digits: str) -> bool:
 
 
 def _repeats(digits: str) -> bool:
-    """Whether it is the same few digits again and again, the last time perhaps cut short."""
+    """Return whether it repeats the same few digits. The last repetition may be incomplete."""
     return any(
         all(digits[place] == digits[place % period] for place in range(len(digits)))
         for period in range(1, min(_LONGEST_PERIOD, len(digits) // 2) + 1)
@@ -232,6 +238,6 @@ def _repeats(digits: str) -> bool:
 
 
 def _has_excerpt(digits: str, constant: str) -> bool:
-    """Whether most of it can be read in a row in the digits of a constant."""
+    """Return whether most of its digits occur in a row in the digits of a constant."""
     length = max(_SHORTEST_EXCERPT, len(digits) // 2 + 1)
     return any(digits[start : start + length] in constant for start in range(len(digits) - length + 1))

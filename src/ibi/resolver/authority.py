@@ -1,7 +1,7 @@
-"""Archives as a resolution knows them, and which of them decides about a label (E65, E66).
+"""Archives as a resolution knows them, and the Archives that decide about a label (E65, E66).
 
-The home of a label is the Archive registered for its prefix. It wins over memory and seniority. An Original that the
-home gave away is decided by its successor, which the home names in a header of its answers (`IBI-Transferred-To`).
+The home of a label is the Archive registered for its prefix. It wins over memory and seniority. When the home gave an
+Original away, its successor decides. The home names the successor in a header of its answers (`IBI-Transferred-To`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ibi.vocabulary import ArchiveProtocol
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRef:
-    """Where an Archive is asked, and thanked; and on which hosts its URLs may be (E31).
+    """The address at which an Archive is asked and acknowledged, and the hosts on which its URLs may be (E31).
 
-    `hosts` are those it declared beyond that of its `address`: `host`, which means every port, or `host:port`.
-    `networks` are those, not of the whole Internet, in which its registration allows it to be dialled. `registered` is
-    when, in seconds: of several that claim one Original, the one that has been there longest is believed. It is no
-    part of what makes two of them equal.
+    `hosts` are those it declared beyond the host of its `address`: `host`, which means every port, or `host:port`.
+    `networks` are the non-global networks in which its registration allows connections to it. `registered` is the time
+    of registration, in seconds: of several Archives that claim one Original, the one registered first is believed. It
+    does not take part in comparisons.
     """
 
     service: LabelForms
@@ -40,11 +40,11 @@ class ArchiveRef:
     prefixes: frozenset[str] = frozenset()
     """Prefixes of which it is the home besides those of its own label (`ibi.label.search`)."""
     vouched: bool = False
-    """Whether its claims are followed while the home of an item is silent."""
+    """True if its claims are followed while the home of an item is silent."""
     feed: str | None = None
-    """The path on its server at which it tells of its changes; None if it does not."""
+    """The path on its server where it publishes its changes; None if it does not."""
     home_prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """All prefixes of which it is the home: of each form of its label, and those it was given."""
+    """All prefixes of which it is the home: one for each form of its label, and those given to it."""
     _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -56,7 +56,7 @@ class ArchiveRef:
         object.__setattr__(self, "_hash", hash(self._values))
 
     def __eq__(self, other: object) -> bool:
-        """Of two that are compared, nearly all are the very same, or differ in their hash."""
+        """Compare by identity and hash first: most compared pairs are the same object, or differ in their hash."""
         if self is other:
             return True
         if not isinstance(other, ArchiveRef):
@@ -64,14 +64,14 @@ class ArchiveRef:
         return self._hash == other._hash and self._values == other._values
 
     def __hash__(self) -> int:
-        """Reckoned once: every resolution looks up every Archive several times."""
+        """Return the precomputed hash: every resolution looks up every Archive several times."""
         return self._hash
 
     def declares(self, authority: str) -> bool:
-        """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL.
+        """Return whether URLs of this Archive may name `authority`, the `host[:port]` of a URL.
 
-        Not `Origin`: this is asked of every entry of every answer, and messages leave little to normalise (E45). A
-        declared port is compared as it is spelled, also 80.
+        This does not use `Origin`: it runs for every entry of every answer, and messages leave little to normalise
+        (E45). A declared port is compared as it is spelled, also 80.
         """
         authority = authority.lower()
         host = host_of(authority)
@@ -86,7 +86,7 @@ class ArchiveRef:
 
 
 MAX_CHAIN: Final = 16
-"""How many times one Original may be given on before the resolver follows no further."""
+"""Most times that one Original may be given on before the resolver stops following."""
 
 
 class Home(NamedTuple):
@@ -95,19 +95,19 @@ class Home(NamedTuple):
     service: LabelForms
     archive: ArchiveRef | None
     successor: LabelForms | None = None
-    """The Archive that the administrator of the resolver named to speak for this one, which is gone."""
+    """The Archive that the administrator of the resolver named to speak for this one, which has ended."""
     copies: frozenset[CopyHolder] = frozenset()
-    """Whom it named as holders of Copies of its items, as far as the register tells."""
+    """The Archives that it named as holders of Copies of its items, as far as the register tells."""
 
 
 class Homes:
-    """The registered Archives by their prefixes; several of one prefix share it, the first registered first."""
+    """The registered Archives by their prefixes. Archives may share a prefix; the first registered comes first."""
 
     def __init__(self, homes: Iterable[tuple[Home, Iterable[str]]] = ()) -> None:
-        """Each home with the prefixes that it has, as `home_prefix` writes them."""
+        """Index the homes. Each comes with its prefixes, as `home_prefix` writes them."""
         self._by_prefix: dict[str, tuple[Home, ...]] = {}
         self.count = 0
-        """How many there are."""
+        """The number of homes."""
         for home, prefixes in homes:
             self.count += 1
             for prefix in dict.fromkeys(prefixes):
@@ -115,7 +115,7 @@ class Homes:
 
     @classmethod
     def of_archives(cls, archives: Iterable[ArchiveRef]) -> Homes:
-        """For a resolver that knows of none but those that are included."""
+        """Return the homes for a resolver that knows only the included Archives."""
         ordered = sorted(archives, key=lambda each: each.registered)
         return cls((Home(archive.service, archive), archive.home_prefixes) for archive in ordered)
 
@@ -129,7 +129,7 @@ class Homes:
         return self._by_prefix.get(home_prefix(label), ())
 
     def changed_since(self, before: Homes) -> Iterator[str]:
-        """The prefixes that have other homes than `before`."""
+        """Yield the prefixes that have other homes than in `before`."""
         if before is not self:
             for prefix in self._by_prefix.keys() | before._by_prefix.keys():
                 if self._by_prefix.get(prefix) != before._by_prefix.get(prefix):
@@ -137,14 +137,14 @@ class Homes:
 
 
 def is_home(archive: ArchiveRef, label: Label) -> bool:
-    """Whether an Archive is registered for the prefix of the label."""
+    """Return whether an Archive is registered for the prefix of the label."""
     return home_prefix(label) in archive.home_prefixes
 
 
 class LabelAuthority(NamedTuple):
-    """Who decides about one label.
+    """The Archives that decide about one label.
 
-    `homes` are the Archives of its prefix that can be asked, `away` the services of those that are switched off.
+    `homes` are the Archives of its prefix that can be asked. `away` are the services of those that are switched off.
     `successors` is the chain of Archives through which the home gave the Original on; the last one holds it.
     """
 
@@ -152,19 +152,19 @@ class LabelAuthority(NamedTuple):
     away: tuple[LabelForms, ...] = ()
     successors: tuple[Label, ...] = ()
     trusted: frozenset[ArchiveRef] = frozenset()
-    """Whose claims are followed while those who decide are silent."""
+    """The Archives that are followed while those that decide are silent."""
     holder: ArchiveRef | None = None
-    """The known holder of the Original, where the label has no home."""
+    """The known holder of the Original, if the label has no home."""
     absent_holder: LabelForms | None = None
-    """The service of the known holder, where the label has no home and that Archive is switched off."""
+    """The service of the known holder, if the label has no home and that Archive is switched off."""
     copy_holders: frozenset[ArchiveRef] = frozenset()
-    """Those of the `trusted` that a home named as holders of Copies of its items (E64)."""
+    """The `trusted` Archives that a home named as holders of Copies of its items (E64)."""
     is_signed: bool = False
-    """Whether the `successors` come from signed releases: only the last of them can name another (E88)."""
+    """True if the `successors` come from signed releases: then only the last of them can name another (E88)."""
 
     @property
     def exists(self) -> bool:
-        """Whether the label has a home, so that claims of others need proof."""
+        """True if the label has a home, so that claims of others need proof."""
         return bool(self.homes or self.away)
 
 
@@ -172,7 +172,7 @@ NO_AUTHORITY: Final = LabelAuthority()
 
 
 class StandIn(StrEnum):
-    """Why the answer of an Archive was followed although those who decide about the label were silent (E67)."""
+    """The reason to follow an Archive while the Archives that decide about the label were silent (E67)."""
 
     COPY = "the home is silent, and named it as a holder of Copies"
     VOUCHED = "the home is silent, and the administrator of the resolver vouches for it"
@@ -180,16 +180,16 @@ class StandIn(StrEnum):
 
 
 class Routing(Protocol):
-    """What is known before an Archive is asked."""
+    """Knowledge that exists before an Archive is asked."""
 
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
-        """The Archives to ask first, best first; none if nothing is known. It may be wrong."""
+        """Return the Archives to ask first, best first; none if nothing is known. The result may be wrong."""
 
     def authority(self, label: Label) -> LabelAuthority:
-        """Who decides about the label."""
+        """Return the Archives that decide about the label."""
 
     def archive(self, service: Label) -> ArchiveRef | None:
-        """The included Archive whose service has this label."""
+        """Return the included Archive with this label for its service."""
 
 
 class _NoRouting:
@@ -204,11 +204,11 @@ class _NoRouting:
 
 
 NO_ROUTING: Routing = _NoRouting()
-"""Nothing is known: all Archives are asked at once."""
+"""The routing that knows nothing: all Archives are asked at once."""
 
 
 class Word(Enum):
-    """What those who decide about a label have said to a question."""
+    """The answer to a question from the Archives that decide about a label."""
 
     NO_HOME = "the label has no home"
     AWAITED = "the home has not answered yet"
@@ -221,10 +221,10 @@ class Word(Enum):
 def chain_after(
     chain: tuple[Label, ...], homes: Iterable[LabelForms], by: LabelForms, to: Label, *, is_signed: bool = False
 ) -> tuple[Label, ...] | None:
-    """The chain of successors after the Archive `by` names `to` as the new holder.
+    """Return the chain of successors after the Archive `by` names `to` as the new holder.
 
-    None if `by` has no right to name one: it is neither a home nor a member of the chain; or the chain `is_signed`, and
-    by it another has the Original.
+    Return None if `by` has no right to name one. That is so if it is neither a home nor a member of the chain. It is
+    also so if the chain `is_signed` and says that another Archive has the Original.
     """
     homes = tuple(homes)
     if is_signed and chain and chain[-1] not in by.labels:
@@ -240,5 +240,5 @@ def chain_after(
         return ()  # it came back
     after = chain[len(before) : len(before) + 1]
     if after == (to,):
-        return chain  # known, and what came after stays
+        return chain  # known: its successors stay
     return (*before, to)[-MAX_CHAIN:] if to not in before else before[: before.index(to) + 1]

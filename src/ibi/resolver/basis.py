@@ -1,4 +1,4 @@
-"""What an outcome of a resolution rests on, as the tags by which it is forgotten when one of that changes."""
+"""The basis of an outcome, as cache tags: when a tagged fact changes, the outcome is dropped."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ HOMELESS: Final = "homeless"
 
 
 class Basis(NamedTuple):
-    """What an outcome rests on: if one of it changes, the outcome may be another."""
+    """The facts on which an outcome rests: if one of them changes, the outcome may change."""
 
     labels: frozenset[Label] = frozenset()
-    """Of the items on the way, and of the one that was found."""
+    """The labels of the items on the way, and of the item that was found."""
     archives: frozenset[ArchiveRef] = frozenset()
-    """Whose word led there."""
+    """The Archives that led there."""
     asked: Sequence[Label] = ()
-    """Those of the labels that were asked for: their homes decide."""
+    """The labels that were asked for: their homes decide."""
     homeless: bool = False
-    """Whether a label on the way has no home: any Archive that joins may know it better."""
+    """True if a label on the way has no home: any new Archive may know it better."""
     related: bool = False
-    """Whether it leads from one item to another: also items between the two count, which are not known here."""
+    """True if the outcome leads from one item to another. Items between the two count as well, and are not known
+    here."""
 
     def tags(self, absent: Collection[ArchiveRef] = ()) -> frozenset[Hashable]:
-        """`absent` are the Archives that were included before and are not now."""
+        """Return the tags. `absent` are the Archives that were included before and are not included now."""
         tags: set[Hashable] = {*self.labels, *self.archives, *map(prefix_tag, self.asked)}
         if self.related:
             tags.update(map(relations_tag, self.archives))
@@ -38,8 +39,10 @@ class Basis(NamedTuple):
         return frozenset(tags)
 
     def told_tags(self) -> Iterator[Hashable]:
-        """What an Archive may tell of a label: its own word about it, and what it may know better. Values have no such
-        tags, which would be many: they are found by the label."""
+        """Yield the tags for news from an Archive about a label: its own answer, and items that it may know better.
+
+        Cached values do not carry these tags, which would be many: they are found by the label.
+        """
         for label in self.labels:
             yield from ((archive, label) for archive in self.archives)
             if self.homeless:
@@ -47,11 +50,11 @@ class Basis(NamedTuple):
 
 
 def basis_of(trace: Trace, outcome: Outcome) -> Basis:
-    """What the outcome of a resolution rests on."""
+    """Return the basis for the outcome of a resolution."""
     asked = [hop.label for hop in trace.hops]
     leading = [report for hop in trace.hops for report in hop.leading]
     labels = {*asked, *(label for each in leading if each.said is not None for label in each.said.ibi.labels)}
-    # Of what was not found, any Archive may have it the next moment.
+    # An item that was not found may appear at any Archive at any moment.
     homeless = not isinstance(outcome, Redirect) or any(hop.word is Word.NO_HOME for hop in trace.hops)
     return _basis(outcome, labels, {report.archive for report in leading}, asked, homeless=homeless)
 
@@ -59,7 +62,7 @@ def basis_of(trace: Trace, outcome: Outcome) -> Basis:
 def basis_of_redirect(
     outcome: Outcome, asked: Sequence[Label], archives: Iterable[ArchiveRef], *, homeless: bool
 ) -> Basis:
-    """The same where one Archive alone is asked, and a trace would say no more."""
+    """Return the basis if only one Archive was asked, so that a trace would add nothing."""
     return _basis(outcome, set(asked), set(archives), asked, homeless=homeless)
 
 
@@ -78,15 +81,15 @@ def _basis(
 
 
 def prefix_tag(label: Label) -> Hashable:
-    """Of what a home of the label's prefix decides."""
+    """Return the tag for decisions of a home of the label's prefix."""
     return "prefix", home_prefix(label)
 
 
 def relations_tag(archive: ArchiveRef) -> Hashable:
-    """Of where the Archive led from one item to another."""
+    """Return the tag for outcomes in which the Archive led from one item to another."""
     return "relations", archive
 
 
 def absence_tag(archive: ArchiveRef) -> Hashable:
-    """Of what was found while the Archive was not included."""
+    """Return the tag for outcomes that were found while the Archive was not included."""
     return "absence", archive

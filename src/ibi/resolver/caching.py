@@ -1,8 +1,8 @@
-"""Outcomes that are kept: what for, and for how long (E32).
+"""The cache of outcomes, and how long each entry lives (E32).
 
-An Archive may delete an item, restrict it, or get a later edition at any moment. Where its changes are followed, an
-outcome is kept until they say otherwise; else for ten seconds. And whatever any question brings to light of a label,
-of all that is kept of it nothing older is believed.
+An Archive may delete an item, restrict it, or get a later edition at any moment. If the resolver follows its changes,
+an outcome lives until a change names it; otherwise for ten seconds. When a resolution learns something new about a
+label, older cache entries for that label are dropped.
 """
 
 from __future__ import annotations
@@ -28,39 +28,43 @@ from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
 
 LONGEST: Final = 3600
-"""Seconds beyond which nothing is kept, whatever its Archive allows: its key has to be good still (E32)."""
+"""Longest lifetime in seconds, whatever the Archive allows: the Archive's URL key must still be valid (E32)."""
 NEGATIVE_AGE: Final = 5
-"""Seconds for which it is believed that there is nothing: long enough for a flood of one wrong link, and no more."""
+"""Lifetime in seconds of a negative outcome: just long enough for a flood of requests for one wrong link."""
 _MOST: Final = 20_000
 _MOST_NEGATIVE: Final = 2_000
 _MOST_FORGOTTEN: Final = 4_096
-"""Tags of which it is known when they were forgotten; of more, all that began before the first of them is not kept."""
+"""Number of tags with a known time of invalidation. When one is evicted, no resolution that began before its time is
+cached."""
 _MOST_ABSENT: Final = 16
-"""Archives that left and may come back."""
+"""Number of Archives to remember that left and may come back."""
 _ROOM: Final = 64 << 20
-"""Bytes, by the estimates below: as much as so many ordinary ones take."""
+"""Bytes, by the estimates below: as much as `_MOST` ordinary entries take."""
 _ORDINARY: Final = 2_500
-"""Bytes that one takes whose texts are short, the redirect of its last link included."""
+"""Bytes of an entry with short texts, including the redirect of its last link."""
 _ENTRY: Final = 600
 _LANGUAGE: Final = 200
 _WIDEST: Final = 4
 """Bytes of a character."""
 _LONGEST_REMEMBERED: Final = 512
-"""Characters: the outcome of a longer link is found anew, so that long links cannot fill the memory."""
+"""Characters. The outcome of a longer link is not cached, so that long links cannot fill the memory."""
 _MOST_PREFERENCES: Final = 8
-"""Languages that a reader may prefer if the outcome is to be kept: few have more, and each counts in the choice."""
+"""Most preferred languages of a reader for a cached outcome: few readers have more, and each takes part in the
+choice."""
 
 
 UNFED_AGE: Final = 10
-"""Seconds for which an outcome is kept that rests on the word of an Archive whose changes are not followed."""
+"""Lifetime in seconds of an outcome that rests on an Archive without a followed change feed."""
 
 
 class ChangeFeeds(Protocol):
-    """Which Archives tell this resolver of their changes: the one place that decides whether an outcome lives longer
-    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_told`)."""
+    """The Archives that send their changes to this resolver. Only this decides whether an outcome outlives `UNFED_AGE`.
+
+    The follower of a feed drops the entries that the feed names (`Cache.forget_told`).
+    """
 
     def is_fresh(self, archive: ArchiveRef, since: float) -> bool:
-        """Whether the changes that the Archive has made since then are told here, all of them until a second ago."""
+        """Return whether all changes that the Archive made since then, up to a second ago, have arrived here."""
 
 
 class _NoFeeds:
@@ -72,12 +76,12 @@ NO_FEEDS: Final[ChangeFeeds] = _NoFeeds()
 
 
 class OutcomeKey(NamedTuple):
-    """All that an outcome depends on. The reader's own pairs are not in it: they go onto the URL afterwards."""
+    """All inputs of an outcome. The reader's own pairs are not part of it: they are appended to the URL afterwards."""
 
     spelling: str
-    """Of the label: another's store may be case sensitive."""
+    """Of the label, because another store may be case sensitive."""
     steps: tuple[Step, ...]
-    """Of the relation: mostly none, and a tuple is hashed sooner than a value around it."""
+    """Of the relation. It is mostly empty, and a tuple hashes faster than the value around it."""
     file_path: str | None
     file_list: bool
     required_original: bool
@@ -85,7 +89,7 @@ class OutcomeKey(NamedTuple):
 
     @classmethod
     def of(cls, url: PersistentUrl, preferences: Sequence[Preference] = ()) -> OutcomeKey:
-        """`preferences` count only where a translation is asked for that names no language."""
+        """Return the key. `preferences` count only if the link asks for a translation without naming a language."""
         languages = (url.language or tuple(preferences)) if url.relation.open_translations else None
         return cls(
             url.label.spelling, url.relation.steps, url.file_path, url.file_list, url.required_original, languages
@@ -93,7 +97,7 @@ class OutcomeKey(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Characters that the client has chosen."""
+        """The number of characters that the client has chosen."""
         length = len(self.spelling) + len(self.file_path or "")
         for step in self.steps:
             length += len(step.parameter or "")
@@ -107,13 +111,13 @@ class OutcomeKey(NamedTuple):
 
     @property
     def is_one_of_many(self) -> bool:
-        """Whether the same can be asked for in any number of ways: with other languages that lead to the same text, or
-        with capitals here and there."""
+        """True if there are countless variants of the same request: other languages that lead to the same text, or
+        other capitals."""
         return self.languages is not None or not (self.spelling.islower() or self.spelling.isupper())
 
 
 class Remembered:
-    """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
+    """A cached result: a match, from which a redirect is made for each reader, or the outcome if nothing was found."""
 
     __slots__ = ("_base", "_made", "_url", "found", "since", "until")
 
@@ -122,11 +126,13 @@ class Remembered:
         self._url: PersistentUrl | None = None
         self._base = ""
         self._made: Redirect | None = None
-        """The redirect of the last link by which it was asked for, which `_url` is."""
+        """The redirect of the last link that was asked for, `_url`."""
 
     def outcome(self, url: PersistentUrl, base: str, clients: tuple[IpAddress, ...]) -> Outcome:
-        """What a reader gets. Most readers of an item follow the very same link, which is read once: only their
-        addresses are new."""
+        """Return the outcome for a reader.
+
+        Most readers of an item follow exactly the same link, which is parsed once. Then only their addresses are new.
+        """
         found = self.found
         if not isinstance(found, Match):
             return found
@@ -134,7 +140,7 @@ class Remembered:
             return self._made.for_clients(clients)
         made = redirect(url, base, clients, found)
         thanks = made.acknowledgment
-        # Pairs are not remembered: a few hundred characters can be a hundred of them, which take far more.
+        # Pairs are not cached: a few hundred characters can hold a hundred pairs, which take far more memory.
         if thanks is not None and not url.query and len(thanks.persistent_url) <= _LONGEST_REMEMBERED:
             self._url, self._base, self._made = url, base, made
         return made
@@ -144,15 +150,16 @@ class Remembered:
 
 
 class Cache:
-    """Outcomes, each until something changes on which it rests: an item, or an Archive that joins or leaves.
+    """A cache of outcomes. Each stays until something changes on which it rests: an item, or an Archive that joins or
+    leaves.
 
-    It is bounded by their number and by their bytes: `room` for most of them, a fifth and an eighth of it beside that
-    for the rest.
+    It is bounded by number and by bytes. Most entries share `room`; the others have a fifth and an eighth of it in
+    addition.
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
         self._found: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(most, room)
-        # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
+        # Separate caches: a flood of links that lead nowhere, or all to one place, evicts nothing useful.
         self._varied: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(-(-most // 5), room // 5)
         self._nothing: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(most_negative, room // 8)
         self._all = (self._found, self._varied, self._nothing)
@@ -160,21 +167,21 @@ class Cache:
         self._homes = Homes()
         self._absent: dict[ArchiveRef, None] = {}
         self._forgotten: OrderedDict[Hashable, float] = OrderedDict()
-        """When all that was kept of a tag was forgotten: what was under way at that time is not kept."""
+        """The time of the last invalidation of each tag. A resolution that was running at that time is not cached."""
         self._all_forgotten = self._last_forgotten = float("-inf")
-        """The same for every tag that is no longer in `_forgotten`; and for any tag."""
+        """The same for every tag that is no longer in `_forgotten`, and for any tag."""
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         return self._found.size + self._varied.size + self._nothing.size
 
     def enter(self, archives: tuple[ArchiveRef, ...], homes: Homes, now: float) -> None:
-        """Forget what rests on Archives that left, and what those that joined may know better."""
+        """Drop the entries that rest on Archives that left, and those that new Archives may know better."""
         before, homes_before = self._archives, self._homes
         if archives is before and homes is homes_before:
             return
-        self._archives, self._homes = archives, homes  # also equal ones: the next are mostly the very same
+        self._archives, self._homes = archives, homes  # also equal ones: the next call mostly passes the same objects
         left, joined = set(before).difference(archives), set(archives).difference(before)
         tags = {("prefix", prefix) for prefix in homes.changed_since(homes_before)}
         if left or joined or tags:
@@ -185,7 +192,11 @@ class Cache:
                 del self._absent[next(iter(self._absent))]
 
     def _bettered_by(self, joined: set[ArchiveRef]) -> Iterator[Hashable]:
-        """One that was here before knows nothing better than it did then: what was kept in its absence goes."""
+        """Yield the tags of entries that new Archives may know better.
+
+        An Archive that was here before adds nothing to what it knew then: only the entries from its absence are
+        dropped.
+        """
         for archive in joined:
             yield absence_tag(archive) if archive in self._absent else HOMELESS
 
@@ -199,16 +210,19 @@ class Cache:
         return None
 
     def forget_labels(self, labels: Iterable[Label], now: float) -> None:
-        """Forget every outcome that rests on an item with one of these labels."""
+        """Drop every outcome that rests on an item with one of these labels."""
         self._forget_tags(labels, now)
 
     def forget_relations(self, archive: ArchiveRef, now: float) -> None:
-        """Forget every outcome by which that Archive led from one item to another."""
+        """Drop every outcome in which that Archive led from one item to another."""
         self._forget_tags((relations_tag(archive),), now)
 
     def forget_told(self, archive: ArchiveRef, labels: Iterable[Label], now: float) -> None:
-        """Forget what rests on that Archive's word about these labels, by which it says that they changed; and what it
-        may know better. The word of others about them stays: an Archive speaks for itself."""
+        """Drop the outcomes that rest on that Archive's answers about these labels, which it reports as changed, and
+        those that it may know better.
+
+        Answers of other Archives stay: an Archive speaks only for itself.
+        """
         for label in labels:
             for kept in self._all:
                 kept.forget_tagged(label, with_any=(archive, HOMELESS))
@@ -216,11 +230,11 @@ class Cache:
             self._note_forgotten((HOMELESS, label), now)
 
     def forget_archive(self, archive: ArchiveRef, now: float) -> None:
-        """Forget what rests on that Archive's word."""
+        """Drop the outcomes that rest on that Archive's answers."""
         self._forget_tags((archive,), now)
 
     def rests_on(self, archive: ArchiveRef, now: float) -> bool:
-        """Whether something that is kept still rests on that Archive's word."""
+        """Return whether a cached outcome still rests on that Archive's answers."""
         return any(now < each.until for kept in self._all for each in kept.find_tagged(archive))
 
     def forget_all(self, now: float) -> None:
@@ -258,10 +272,11 @@ class Cache:
         *,
         began: float | None = None,
     ) -> int:
-        """Keep the outcome if that is allowed; `max_age` is what its answers say, `basis` tells what it rests on, if it
-        is to be kept. Return for how many seconds it may be cached, even if it is not kept here.
+        """Cache the outcome if that is allowed. Return for how many seconds it may be cached, even if it is not cached
+        here.
 
-        It is not kept if something of the basis was forgotten since the resolution `began`.
+        `max_age` comes from the answers. `basis` is called only if the outcome is to be cached. The outcome is not
+        cached if a tag of the basis was invalidated since the resolution `began`.
         """
         age = min(max_age, LONGEST) if isinstance(outcome, Redirect) else NEGATIVE_AGE if _is_final(outcome) else 0
         if age <= 0 or not _is_worth_keeping(wish):
@@ -293,8 +308,10 @@ def _is_worth_keeping(wish: OutcomeKey) -> bool:
 
 
 def _abridge(answer: UrlList, wish: OutcomeKey) -> UrlList:
-    """What of an answer is told beside the entry that was chosen: the item, the next edition, the key; and where a
-    translation is wanted, which there are. An answer may speak of hundreds of relations."""
+    """Return the parts of an answer that are reported beside the chosen entry: the item, the next edition and the key.
+
+    If a translation is wanted, the existing translations stay too. An answer may list hundreds of relations.
+    """
     if len(answer.entries) == 1:
         return answer
     by_language = any(isinstance(step, Translation) for step in wish.steps)
@@ -322,7 +339,7 @@ def _size_of_nothing(wish: OutcomeKey, outcome: Outcome) -> int:
 
 
 def _is_final(outcome: Outcome) -> bool:
-    """Whether all Archives were heard: silence is not kept (E24)."""
+    """Return whether all Archives were heard: a silence is not cached (E24)."""
     if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound | Deleted):
         is_away = isinstance(outcome, OriginalNotFound) and outcome.away is not None
         return outcome.silence.is_complete and not is_away
@@ -330,21 +347,25 @@ def _is_final(outcome: Outcome) -> bool:
 
 
 DOUBTFUL_AGE: Final = 5
-"""Seconds for which an outcome is kept while an Archive that may know better did not answer: it may be an old Copy."""
+"""Lifetime in seconds while an Archive that may know better did not answer: the outcome may be an old Copy."""
 CLAIMED_AGE: Final = 60
 """The same for an Original that an Archive of higher rank may claim."""
 
 
 class HeardFacts:
-    """What was last heard of items, so that news of them is noticed: that one was deleted, has another next edition, or
-    another access. Bounded; what is pushed out is merely not compared."""
+    """The last facts heard about items, to notice changes: a deletion, another next edition, or another access.
+
+    The store is bounded; facts that were evicted are not compared.
+    """
 
     def __init__(self, most: int = _MOST) -> None:
         self._facts: LruCache[Hashable, Hashable] = LruCache(most)
 
     def news(self, trace: Trace, outcome: Outcome, *, is_lasting: bool) -> frozenset[Label]:
-        """The labels of items of which this resolution heard otherwise than an earlier one. `is_lasting` tells whether
-        the answers may be kept: those that depend on the reader may not."""
+        """Return the labels of items that have changed since an earlier resolution heard about them.
+
+        `is_lasting` tells whether the answers may be cached. Answers that depend on the reader may not.
+        """
         found = set()
         for hop in trace.hops:
             found |= {label for report in hop.reports for label in _find_deleted(report)}
@@ -352,7 +373,7 @@ class HeardFacts:
                 found.add(hop.label)
         if isinstance(outcome, Redirect) and trace.hops:
             last = trace.hops[-1]
-            # What depends on the reader's address differs from reader to reader, which is no news.
+            # An answer that depends on the reader's address differs between readers; that is no news.
             access = (outcome.entry.state, outcome.entry.url if is_lasting else None)
             if self._is_new((last.label, outcome.archive.service, outcome.entry.relation), access):
                 found.add(last.label)
@@ -365,7 +386,8 @@ class HeardFacts:
 
 
 def _find_deleted(report: Report) -> tuple[Label, ...]:
-    """From any source: what is kept is then asked for again, and nothing worse."""
+    """Return the labels that a report calls deleted, from any source: the only effect is that they are asked for
+    again."""
     is_deletion = isinstance(report.said, Deletion) and report.verdict is not Verdict.DISBELIEVED
     return report.said.ibi.labels if is_deletion and report.said is not None else ()
 
@@ -376,8 +398,8 @@ def _next_edition(hop: Hop) -> LabelForms | None:
 
 
 def longest_followed(trace: Trace, is_followed: Callable[[ArchiveRef], bool]) -> int:
-    """Upper bound on how long an outcome may be cached by whose word it rests on: that of Archives whose changes are
-    followed, or of another."""
+    """Return the longest lifetime of an outcome: `LONGEST` if it rests only on Archives with followed changes, else
+    `UNFED_AGE`."""
     led = {report.archive for hop in trace.hops for report in hop.leading}
     return LONGEST if all(map(is_followed, led)) else UNFED_AGE
 
@@ -385,10 +407,13 @@ def longest_followed(trace: Trace, is_followed: Callable[[ArchiveRef], bool]) ->
 def max_ttl(
     trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
 ) -> int:
-    """Upper bound in seconds on how long what was `chosen` may be cached. It is lower if one of the `archives` did not
-    answer that may know of a later edition or a translation, have the Original of what is a Copy, or claim it with a
-    higher rank; not where the `holder` led on. Where a label has a home, its word may be cached, a trusted Archive's
-    for a moment, and nothing else."""
+    """Return the longest lifetime in seconds of the `chosen` redirect.
+
+    It is shorter if one of the `archives` did not answer that may know better. Such an Archive may know of a later
+    edition or a translation, have the Original of this Copy, or claim it with a higher rank. Silence does not count
+    where the `holder` led on. If a label has a home, the home's answers may be cached, and a trusted Archive's for a
+    moment. All others may not.
+    """
     return min(_longest(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
 
 

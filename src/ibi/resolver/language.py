@@ -1,4 +1,4 @@
-"""Which translation is taken: the one that a link names (`+(pt)`), or the one that the reader prefers."""
+"""The choice of a translation: the one that a link names (`+(pt)`), or the one that the reader prefers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from ibi.relation import Relation, Translation
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A relation as Archives are asked for it.
+    """A relation, in the form in which Archives are asked for it.
 
-    A translation whose language no Archive had is asked for again without it, to see what there is; `only`, as long as
-    the steps, then keeps the language that must come out. None stands for the reader's preference.
+    If no Archive has a translation in the wanted language, it is asked for again without the language, to see which
+    there are. `only`, with one element for each step, then keeps the required language. None stands for the reader's
+    preference.
 
-    With a `beginning`, Archives are asked for so many steps of the relation alone, and all of it is wanted (E101).
+    With a `beginning`, Archives are asked only for that many steps of the relation, although all of it is wanted
+    (E101).
     """
 
     relation: Relation = Relation.ITSELF
@@ -38,30 +40,30 @@ class Wanted:
 
     @property
     def whole(self) -> Wanted:
-        """The same, to be asked for as a whole."""
+        """The same relation, asked for as a whole."""
         return self if self.beginning is None else Wanted(self.relation, self.only)
 
     @property
     def beginnings(self) -> Iterator[Wanted]:
-        """The same, to be asked for by its proper beginnings, the longest first."""
+        """The same relation, asked for by its proper beginnings, the longest first."""
         for length in range(len(self.relation.steps) - 1, 0, -1):
             yield Wanted(self.relation, self.only, length)
 
     @property
     def question(self) -> Wanted:
-        """By what it is known whether the same was asked before: of a beginning, whatever is wanted after it."""
+        """The key by which a repeated question is recognised. For a beginning, the steps after it do not count."""
         steps = self.beginning
         return self if steps is None else Wanted(self.asked, self.only[:steps], steps)
 
     def after(self, steps: int) -> Wanted:
-        """What remains once so many steps are done."""
+        """Return the rest after that many steps."""
         return Wanted(Relation(self.relation.steps[steps:]), self.only[steps:])
 
     def without_step(self, index: int) -> Wanted:
         return Wanted(self.relation.without_step(index), self.only[:index] + self.only[index + 1 :])
 
     def with_open_language(self, index: int) -> Wanted:
-        """The same without the language at `index`, of which nothing else may come."""
+        """Return the same without the language at `index`, which stays required in `only`."""
         step = self.relation.steps[index]
         assert isinstance(step, Translation)  # nothing else has a language
         only = (*self.only[:index], step.language, *self.only[index + 1 :])
@@ -72,13 +74,12 @@ class Wanted:
 
     @property
     def needs_holder(self) -> bool:
-        """Whether only the holder can tell alone: an old Copy knows neither the later edition nor the translation that
-        was made after it."""
+        """True if only the holder can answer alone: an old Copy knows no later edition, and no later translation."""
         return self.relation.begins_with_last_edition or bool(self.relation.open_translations)
 
     @property
     def named_languages(self) -> tuple[int, ...]:
-        """Where a language was asked for by name."""
+        """The steps at which a language was asked for by name."""
         steps = enumerate(self.relation.steps)
         return tuple(index for index, step in steps if isinstance(step, Translation) and step.language is not None)
 
@@ -87,16 +88,18 @@ _ITSELF: Final = Wanted()
 
 
 class LanguageChoice(NamedTuple):
-    """What was wanted with its languages filled in. At `undecided` there was nothing that would do."""
+    """The wanted relation with its languages filled in. At `undecided` steps no language suits."""
 
     wanted: Wanted
     undecided: tuple[int, ...] = ()
     resigned: tuple[int, ...] = ()
-    """Where it is the language of the item itself, for want of one that was asked for."""
+    """The steps that use the item's own language, because no language that was asked for exists."""
 
     def rest_after(self, steps: int) -> Wanted:
-        """What is to be asked of an item that so many steps lead to. The Archive that keeps it may know of a
-        translation that was not offered here."""
+        """Return the relation to ask of an item that is that many steps away.
+
+        The Archive that keeps it may know of a translation that was not offered here.
+        """
         rest = self.wanted
         for index in self.resigned:
             if index >= steps:
@@ -105,9 +108,10 @@ class LanguageChoice(NamedTuple):
 
 
 def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> LanguageChoice:
-    """resolution step 3: fix the language of each translation that names none, by what exists in all answers in hand.
+    """Return a language for each translation that names none, from the languages in all answers so far (resolution step
+    3).
 
-    One that stays open and is decided means the text without a language, which is offered as `.translation`.
+    A translation that stays open and is decided means the text without a language, which is offered as `.translation`.
     """
     undecided: list[int] = []
     resigned: list[int] = []
@@ -134,13 +138,13 @@ def _choose_language(
         return chosen_language(tags, preferences, None)
     if only in tags:
         return only
-    # `+(pt)` takes a single pt-XX; `+(pt-BR)` nothing but pt-BR.
+    # `+(pt)` accepts a single pt-XX; `+(pt-BR)` accepts only pt-BR.
     variants = [tag for tag in tags if tag is not None and tag.language == only.language]
     return variants[0] if only.country is None and len(variants) == 1 else None
 
 
 def languages_offered(wanted: Wanted, answers: Iterable[UrlList]) -> tuple[LanguageTag, ...]:
-    """All the languages there are at any translation of what is wanted, for a notice."""
+    """Return all languages that exist for any translation in the wanted relation, for a notice."""
     answers = tuple(answers)
     steps = enumerate(wanted.relation.steps)
     places = [index for index, step in steps if isinstance(step, Translation)]
@@ -155,7 +159,7 @@ def _tags(relation: Relation, index: int, answers: Iterable[UrlList]) -> Iterato
 def _own_languages(
     relation: Relation, index: int, answers: Iterable[UrlList]
 ) -> Iterator[tuple[LanguageTag | None, bool]]:
-    """Each language, and whether its text is the very item that is to be translated."""
+    """Yield each language, and whether its text is the item itself that is to be translated."""
     for answer in answers:
         source = _source(relation, index, answer)
         for entry in _texts(relation, index, answer):
@@ -169,7 +173,7 @@ def _source(relation: Relation, index: int, answer: UrlList) -> frozenset[Label]
 
 
 def _texts(relation: Relation, index: int, answer: UrlList) -> Iterator[UrlEntry]:
-    """What exists: `url<R>`, `ibi<R>`, or `ibi<P>` with P ending in that translation."""
+    """Yield the entries that exist: `url<R>`, `ibi<R>`, or `ibi<P>` with P ending in that translation."""
     upto = Relation(relation.steps[: index + 1])
     opened = relation if relation.steps[index] == Translation() else relation.without_language(index)
     for entry in answer.entries:

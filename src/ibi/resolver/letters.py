@@ -1,4 +1,4 @@
-"""Letters to the administrators of Archives: about registrations (R §7.1), addresses (E64) and disputes (E93)."""
+"""E-mails to the administrators of Archives: about registrations (R §7.1), addresses (E64) and disputes (E93)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ administrator of the resolver.
 
 
 def pending_letter(registration: Registration, recipient: str, resolver: str) -> Letter:
-    """Of a registration with a pending inclusion: the new address does not count yet."""
+    """Return the e-mail for a registration with a pending inclusion: the new address does not count yet."""
     return _letter(
         _PENDING_SUBJECT,
         _PENDING,
@@ -113,7 +113,7 @@ def pending_letter(registration: Registration, recipient: str, resolver: str) ->
 
 
 def replaced_letter(registration: Registration, before: Inclusion, recipient: str, resolver: str) -> Letter:
-    """Of a registration whose pending inclusion took the place of the one `before`, which had fallen silent."""
+    """Return the e-mail for a registration with a pending inclusion that replaced the silent one `before`."""
     return _letter(
         _REPLACED_SUBJECT,
         _REPLACED,
@@ -185,7 +185,7 @@ If it was not you who asked for this registration, answer this message.
 
 
 def confirmation_letter(registration: Registration, recipient: str, resolver: str) -> Letter:
-    """`resolver` is the address at which Archives reach it."""
+    """Return the e-mail that confirms a registration. `resolver` is the address at which Archives reach it."""
     labels = "\n  ".join(label.spelling for label in registration.labels)
     registered = str(registration.registered)
     return Letter(
@@ -195,10 +195,9 @@ def confirmation_letter(registration: Registration, recipient: str, resolver: st
 
 # --- disputes ---------------------------------------------------------------------------------------------------------
 
-# The letter about disputes: to the administrators of both Archives, each item once a day at most (E93).
 
 MOST_LISTED: Final = 50
-"""Items in one letter; the page has all of them."""
+"""Most items in one e-mail; the page lists all of them."""
 
 _DISPUTE_SUBJECT: Final = "Original em disputa / Original in dispute"
 
@@ -254,7 +253,10 @@ _CLAIMS: Final = {ClaimKind.ORIGINAL: "Original", ClaimKind.DELETED: "Deleted"}
 
 
 def dispute_letter(to: str, disputes: Sequence[Dispute], resolver: str) -> Letter:
-    """`disputes` are between the same two Archives, and not settled; `resolver` is its URL."""
+    """Return the e-mail about unsettled `disputes` between the same two Archives. `resolver` is its URL.
+
+    Both administrators get it, with each item at most once a day (E93).
+    """
     first = disputes[0]
     lines = [_line(dispute) for dispute in disputes[:MOST_LISTED]]
     if len(disputes) > MOST_LISTED:

@@ -83,28 +83,31 @@ def _too_many_attempts(seconds: int) -> TooManyAttempts:
 
 
 SILENCE: Final = 3600
-"""Seconds without an answer after which an address that had confirmed yields to one that has not (E60)."""
+"""Seconds without an answer after which a confirmed address yields to one that has not confirmed (E60)."""
 
 _NOTED_EVERY: Final = 600
-"""Seconds after which another answer is put on record. An Archive that asks again and again writes no more often."""
+"""Seconds between recorded answers. An Archive that asks again and again causes no more writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallBack:
-    """What came of calling an Archive back (R §7.2, message 3)."""
+    """The outcome of calling an Archive back (R §7.2, message 3)."""
 
     confirmed: bool
-    """Whether it answered `confirmation yes`."""
+    """True if it answered `confirmation yes`."""
     ip: IpAddress | None = None
-    """The address that was connected to; None if there was no connection, or none that leads out of this process."""
+    """The address of the connection; None if there was none, or if the call stayed inside this process."""
     failure: Failure | None = None
-    """Why it did not, as far as that is known."""
+    """The reason why it did not confirm, if known."""
 
 
 def after_inclusion(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
-    """The registration after message 2, with the right key. Asking again for the same changes nothing, not even whether
-    the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
-    new one until that one answers: the new one is pending (E60)."""
+    """Return the registration after message 2 with the right key.
+
+    A repeated request for the same address changes nothing, not even whether the Archive is known to answer: the next
+    call finds that out. An address that has answered is not given up for a new one until the new one answers. Until
+    then the new one is pending (E60).
+    """
     registration = _with_hosts(with_claimed_forms(registration, request.labels), request.hosts)
     registration = replace(registration, feed=request.feed, lost=None)
     wanted = _inclusion(request, now)
@@ -114,14 +117,13 @@ def after_inclusion(registration: Registration, request: InclusionRequest, now: 
     if before.answered is None:
         return replace(registration, inclusion=wanted, pending=None)
     if pending is not None and pending.place == wanted.place:
-        # Asking again must not begin the hour of silence anew.
+        # A repeated request must not restart the hour of silence.
         wanted = replace(wanted, since=pending.since)
     return replace(registration, pending=wanted)
 
 
 def _with_hosts(registration: Registration, hosts: Iterable[str]) -> Registration:
-    """The hosts that an Archive declares with its key are added to those of its registration (E31), if there is room
-    for all of them."""
+    """Add the hosts that an Archive declares with its key to those of its registration (E31), if all of them fit."""
     after = registration.hosts.union(host.lower() for host in hosts)
     return replace(registration, hosts=after) if len(after) <= MOST_HOSTS else registration
 
@@ -138,7 +140,7 @@ def _inclusion(request: InclusionRequest, now: Instant) -> Inclusion:
 
 
 def _renew(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
-    """The same place, said once more; what was learned by calling it stays."""
+    """Return the inclusion after a repeated request for the same place. Results of earlier calls are kept."""
     if before is None:
         return wanted
     renewed = replace(wanted, confirmed=before.confirmed, answered=before.answered)
@@ -146,8 +148,11 @@ def _renew(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
 
 
 def after_call_back(registration: Registration, asked: Inclusion, call: CallBack, now: Instant) -> Registration:
-    """The registration after the call of message 3 to an Archive as it was when `asked`. If it has been excluded or has
-    moved since, the outcome means nothing any more. One that was pending counts once it has confirmed."""
+    """Return the registration after the call of message 3 to an Archive, at the inclusion `asked`.
+
+    If the Archive has been excluded or has moved since, the outcome is ignored. A pending inclusion counts once it has
+    confirmed.
+    """
     now = Instant(now.seconds)
     inclusion, pending = registration.inclusion, registration.pending
     if inclusion is not None and inclusion.place == asked.place:
@@ -163,13 +168,13 @@ def after_call_back(registration: Registration, asked: Inclusion, call: CallBack
 
 
 def _failed_contact(registration: Registration, call: CallBack, now: Instant) -> FailedContact | None:
-    if call.confirmed:  # which says nothing of a pending address
+    if call.confirmed:  # a confirmation says nothing about a pending address
         return None if registration.pending is None else registration.failed
     return _with_failure(registration.failed, call.failure or Failure.UNREACHABLE, now)
 
 
 def _with_failure(last: FailedContact | None, failure: Failure, now: Instant) -> FailedContact:
-    """One more failure of the same kind is put on record as rarely as one more answer is."""
+    """Return the record of a failure. Repeated failures of the same kind are recorded as rarely as answers."""
     reason = failure_code(failure)
     if last is not None and last.reason == reason and now.seconds - last.at.seconds < _NOTED_EVERY:
         return last
@@ -177,14 +182,14 @@ def _with_failure(last: FailedContact | None, failure: Failure, now: Instant) ->
 
 
 def after_failure(registration: Registration, failure: Failure, now: Instant) -> Registration:
-    """The registration after a question that did not reach the Archive."""
+    """Return the registration after a question that did not reach the Archive."""
     if registration.inclusion is None:
         return registration
     return replace(registration, failed=_with_failure(registration.failed, failure, now))
 
 
 def after_answer(registration: Registration) -> Registration:
-    """The registration after a question that the Archive answered, by whatever answer."""
+    """Return the registration after a question that the Archive answered, whatever the answer."""
     if registration.inclusion is None or registration.failed is None:
         return registration
     return replace(registration, failed=None)
@@ -195,8 +200,10 @@ WRONG_SIGNATURE: Final = "wrong-signature"
 
 
 def after_refusal(registration: Registration, now: Instant, reason: str = WRONG_KEY) -> Registration:
-    """The registration after a request with another key, or without the right signature. It is put on record only while
-    the Archive is not included: what strangers guess says nothing of one that is."""
+    """Return the registration after a request with a wrong key, or without the right signature.
+
+    It is recorded only while the Archive is not included: guesses by strangers say nothing about an included Archive.
+    """
     if registration.inclusion is not None:
         return registration
     last = registration.failed
@@ -227,7 +234,7 @@ _REFUSED: Final = {
 
 
 def failure_code(failure: Failure) -> str:
-    """The kind of a failure as it is put on record, and shown to programs."""
+    """Return the code of a failure, for the register and for programs."""
     return failure.name.lower().replace("_", "-")
 
 
@@ -235,7 +242,7 @@ _BY_CODE: Final = {failure_code(failure): words for failure, words in _REASONS.i
 
 
 def failure_words(code: str, label: Label) -> str:
-    """A failure for the administrator of the resolver, with what can be done about it."""
+    """Return a failure in words for the administrator of the resolver, with a remedy."""
     return _BY_CODE.get(code, code).format(label=label)
 
 
@@ -247,9 +254,11 @@ def _with_answer(inclusion: Inclusion, now: Instant, *, is_news: bool) -> Inclus
 
 
 def after_silence(registration: Registration, now: Instant) -> Registration:
-    """The registration after a call to the address that counts got no answer: after an hour of silence the pending one
-    takes its place, confirmed or not (E60). The hour begins when the pending one was asked for, at the earliest: before
-    that the address was not watched."""
+    """Return the registration after a call to the current address got no answer.
+
+    After an hour of silence, the pending address replaces it, confirmed or not (E60). The hour begins at the earliest
+    when the pending address was requested: before that, the current one was not watched.
+    """
     inclusion, pending = registration.inclusion, registration.pending
     if inclusion is None or pending is None:
         return registration
@@ -260,24 +269,23 @@ def after_silence(registration: Registration, now: Instant) -> Registration:
 
 
 def after_exclusion(registration: Registration) -> Registration:
-    """The registration after message 7, with the right key: still there, but no longer asked."""
+    """Return the registration after message 7 with the right key: it stays, but the Archive is not asked any more."""
     return registration.switched_off()
 
 
 def inclusion_at(registration: Registration, place: tuple[str, str]) -> Inclusion | None:
-    """The inclusion at this place, whether it counts or is pending; None if there is none."""
+    """Return the inclusion at this place, current or pending; None if there is none."""
     for each in (registration.inclusion, registration.pending):
         if each is not None and each.place == place:
             return each
     return None
 
 
-# --- the forms of its label (E59) -------------------------------------------------------------------------------------
-
-
 def with_claimed_forms(registration: Registration, labels: Iterable[Label]) -> Registration:
-    """What an Archive says its label is, put aside if that form is not known. What names another item is passed over:
-    the two forms of one label have one date."""
+    """Set aside a label that an Archive claims, if that form of its label is not known (E59).
+
+    A label of another item is ignored: the two forms of one label have the same date.
+    """
     known = registration.service
     for label in labels:
         if all(label.form != each.form for each in known.labels) and known.may_name(label):
@@ -286,8 +294,10 @@ def with_claimed_forms(registration: Registration, labels: Iterable[Label]) -> R
 
 
 def is_proven(label: Label, inclusion: Inclusion, call: CallBack) -> bool:
-    """Whether the call reached the very host, or the very IP address, from which this label is made. Ports do not
-    matter: the port in a label is that of a subsystem, not the one that an Archive listens on."""
+    """Return whether the call reached the very host, or the very IP address, from which this label is made.
+
+    Ports do not matter: the port in a label is that of a subsystem, not the port on which an Archive listens.
+    """
     if not call.confirmed:
         return False
     if isinstance(label, RepositoryName):
@@ -303,14 +313,15 @@ def _is_address(text: str, ip: IpAddress) -> bool:
 
 
 def with_waiting_form(registration: Registration) -> Registration:
-    """The form that waits becomes one of the Archive's label."""
+    """Make the waiting form one of the forms of the Archive's label."""
     if registration.waiting is None:
         return registration
     return replace(registration, service=LabelForms.of(*registration.labels, registration.waiting), waiting=None)
 
 
 def archive_ref(registration: Registration, inclusion: Inclusion | None = None) -> ArchiveRef | None:
-    """The Archive as resolutions know it, or as it would be at another `inclusion`; None while it is not included."""
+    """Return the Archive as resolutions know it, or as it would be at another `inclusion`; None while it is not
+    included."""
     inclusion = inclusion or registration.inclusion
     if inclusion is None:
         return None
@@ -340,15 +351,15 @@ class PrefixHome:
 
     @classmethod
     def of_service(cls, service: LabelForms) -> PrefixHome:
-        """The Archive of the server itself, which counts as registered."""
+        """Return the prefixes of the server's own Archive, which counts as registered."""
         return cls(service.labels[0], frozenset(map(home_prefix, service.labels)))
 
 
 def require_free_prefixes(after: Registration, before: Registration | None, others: Iterable[PrefixHome]) -> None:
     """Raise `PrefixTaken` if `after` would be the home of a prefix that one of the `others` has.
 
-    One that is shared may. What the registration had `before`, on the same terms, it keeps: a register in which two
-    have one prefix from earlier times can still be changed in all other respects.
+    A shared registration may do so. The registration keeps the prefixes that it had `before` on the same terms. So a
+    register in which two Archives have had the same prefix for long can still be changed in all other respects.
     """
     if after.shared:
         return
@@ -364,7 +375,7 @@ def require_free_prefixes(after: Registration, before: Registration | None, othe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationChange:
-    """What an administrator changes of a registration; None leaves a thing as it is."""
+    """The changes that an administrator makes to a registration; None leaves a value as it is."""
 
     label: Label | None = None
     """The other form of its label."""
@@ -380,7 +391,7 @@ class RegistrationChange:
     remove_networks: frozenset[IpNetwork] = frozenset()
     admin_mail: str | None = None
     key: PublicKey | None = None
-    """With which the Archive signs from now on."""
+    """The key with which the Archive signs from now on."""
     forget_key: bool = False
     lost: bool | None = None
 
@@ -404,7 +415,10 @@ class RegistrationChange:
         forget_archive_key: bool = False,
         lost: bool | None = None,
     ) -> RegistrationChange:
-        """Read from texts; an `InvalidInput` names the one that is wrong. `allow` and `disallow` are networks."""
+        """Return the change that these texts describe. Raise `InvalidInput` that names the wrong text.
+
+        `allow` and `disallow` are networks.
+        """
         if successor is not None and no_successor:
             raise InvalidMessage(successor, 0, "a successor is named or taken away, not both")
         if archive_key is not None and forget_archive_key:
@@ -428,8 +442,12 @@ class RegistrationChange:
         )
 
     def apply(self, found: Registration, successor: LabelForms | None, now: Instant) -> Registration:
-        """The registration afterwards; `successor` are the forms of the Archive that `self.successor` names. Its key
-        and date stay, its inclusion unless it is lost. `InvalidInput` if the result cannot be put on record."""
+        """Return the registration with these changes. `successor` are the forms of the Archive that `self.successor`
+        names.
+
+        Its key and date stay, and its inclusion unless it is lost. Raise `InvalidInput` if the result cannot be
+        recorded.
+        """
         found = found.with_key(None if self.forget_key else self.key or found.key)
         service = found.service if self.label is None else _with_form(found.service, self.label)
         known = frozenset(label.form for label in service.labels)
@@ -451,7 +469,8 @@ class RegistrationChange:
 
 
 def _with_form(service: LabelForms, label: Label) -> LabelForms:
-    """The form that is missing, or another one in the place of that which is known; one label always stays."""
+    """Return the forms with this one added, or in place of the known one of its kind. At least one label always
+    stays."""
     rest = [each for each in service.labels if each.form != label.form]
     if not rest and label not in service.labels:
         known = str(service.labels[0])

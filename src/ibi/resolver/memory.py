@@ -1,12 +1,11 @@
-"""What a resolver knows before it asks: routing that learns from every resolution (E20, E31, E32, E65, E66); and what
-an outcome rests on, by which it is forgotten.
+"""Routing that learns from every resolution (E20, E31, E32, E65, E66).
 
-What decides about an item is durable, and kept in `Beliefs`: the successors that homes named, the holders of items
-without a home, the Copies that homes named, and claims that homes contradict. Who answered lately is a hint that only
-saves questions; it is kept in memory, bounded, and may be pushed out.
+Facts that decide about an item are durable, in `Beliefs`: the successors that homes named, the holders of items without
+a home, the Copies that homes named, and claims that homes contradict. The Archive that answered last is only a hint
+that saves questions. Hints are kept in a bounded cache in memory and may be evicted.
 
-It is learned about a label only that was asked for: what an answer says of another form is the word of one Archive.
-And a holder is learned only where no silent Archive could have contradicted it: being quicker is not enough.
+The memory learns only about labels that were asked for: when an answer mentions another form, that is the statement of
+one Archive. It learns a holder only if no silent Archive could have contradicted it: being quicker is not enough.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ from ibi.vocabulary import State
 MOST_LABELS: Final = 20_000
 MOST_PREFIXES: Final = 4_000
 PROVISIONAL_AGE: Final = 300.0
-"""Seconds for which an Archive is asked first that had an item while others were silent: one may be its holder."""
+"""Seconds for which an Archive is asked first that had an item while others were silent: one of them may be its
+holder."""
 
 _FOREVER: Final = float("inf")
 _NO_ARCHIVES: Final[frozenset[ArchiveRef]] = frozenset()
@@ -53,7 +53,7 @@ class _Likely(NamedTuple):
 
 
 class NewClaim(NamedTuple):
-    """A false claim that was not on record before."""
+    """A false claim that was not recorded before."""
 
     label: Label
     claimant: ArchiveRef
@@ -62,7 +62,7 @@ class NewClaim(NamedTuple):
 
 
 class Memory:
-    """A `Routing`. Hints may be out of date: who answers decides, and is remembered."""
+    """A `Routing` that learns. Hints may be out of date: the Archive that answers decides, and is remembered."""
 
     def __init__(self, beliefs: Beliefs, most_labels: int = MOST_LABELS, most_prefixes: int = MOST_PREFIXES) -> None:
         self._beliefs = beliefs
@@ -77,24 +77,22 @@ class Memory:
 
     @property
     def prompt(self) -> bool:
-        """Whether an event loop may ask; if not, one thread does, and no other: this is not for several at a time."""
+        """True if an event loop may call this. If not, only one thread may: this is not safe for concurrent calls."""
         return self._beliefs.prompt
 
     def include(self, archives: Sequence[ArchiveRef], homes: Homes, today: float) -> None:
-        """Who there is now, and the time of day. Between two changes it should be the very same sequence."""
+        """Set the present Archives and the time of day. Between two changes the sequence should be the same object."""
         self.today = int(today)
         if archives is not self._archives or homes is not self._homes:
             self._archives, self._homes = archives, homes
             self._by_service = {label: archive for archive in archives for label in archive.service.labels}
             self._vouched = frozenset(archive for archive in archives if archive.vouched)
 
-    # --- what is known ---
-
     def archive(self, service: Label) -> ArchiveRef | None:
         return self._by_service.get(service)
 
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
-        """Who had the item last, then who had one of the same prefix."""
+        """Return the Archive that had the item last, then the Archive that had an item with the same prefix."""
         if not label.is_dated:
             return ()
         likely, other = self._by_label.find(label), self._by_prefix.find(home_prefix(label))
@@ -103,7 +101,7 @@ class Memory:
         return tuple(dict.fromkeys(archive for archive in known if archive is not None))
 
     def _current(self, archive: ArchiveRef | None) -> ArchiveRef | None:
-        """One that has moved, or may be dialled elsewhere, is the same: what is known of it stays true."""
+        """Return the current entry of an Archive. If it moved or its networks changed, facts about it stay true."""
         return None if archive is None else self._by_service.get(archive.service.labels[0], archive)
 
     def authority(self, label: Label) -> LabelAuthority:
@@ -115,7 +113,7 @@ class Memory:
             return LabelAuthority(holder=holder, absent_holder=absent)
         copy_holders, known = self._copy_holders(homes, label), self._beliefs.succession(label)
         trusted = self._trusted_archives(homes, copy_holders)
-        if self._beliefs.deletion(label) is not None:  # E99: no Copy stands in for what was deleted
+        if self._beliefs.deletion(label) is not None:  # E99: no Copy stands in for a deleted item
             copy_holders = trusted = _NO_ARCHIVES
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
@@ -127,8 +125,8 @@ class Memory:
         )
 
     def _copy_holders(self, homes: tuple[Home, ...], label: Label) -> frozenset[ArchiveRef]:
-        """Whom the homes named for their Copies of such items: to this resolver, or in what the register has of
-        them."""
+        """Return the Archives that the homes named for their Copies of such items, to this resolver or in the
+        register."""
         named: frozenset[CopyHolder] = frozenset()
         for home in homes:
             named |= self._beliefs.copies(home.service.labels[0]).holders | home.copies
@@ -138,7 +136,8 @@ class Memory:
         return self._find_included(holder.service for holder in named if holder.has_copies_of(prefix))
 
     def _trusted_archives(self, homes: tuple[Home, ...], copy_holders: frozenset[ArchiveRef]) -> frozenset[ArchiveRef]:
-        """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
+        """Return the Archives that are trusted: the administrator vouches for them or named them in the place of a
+        home, or a home named them for its Copies."""
         trusted = self._vouched | copy_holders if copy_holders else self._vouched
         for home in homes:
             if home.successor is not None:
@@ -149,23 +148,24 @@ class Memory:
         return frozenset(archive for each in services if (archive := self._by_service.get(each)) is not None)
 
     def holder(self, label: Label) -> ArchiveRef | None:
-        """The known holder of an item without a home; who is not included holds nothing that could be asked for."""
+        """Return the known holder of an item without a home. An Archive that is not included cannot be asked, and is
+        left out."""
         service = self._beliefs.holder(label, self.today) if label.is_dated else None
         return None if service is None else self._by_service.get(service)
 
     def expected_archive(self, label: Label) -> ArchiveRef | None:
-        """The Archive without whose answer "not found" means little where there is no home: the holder of the Original,
-        or of one with the same prefix (E24)."""
+        """Return the Archive without which "not found" means little for a label without a home (E24).
+
+        It is the holder of the Original, or of an item with the same prefix.
+        """
         return self.holder(label) or self._current(self._holders_by_prefix.find(home_prefix(label)))
 
-    # --- learning ---
-
     def learn(self, trace: Trace, outcome: Outcome, now: float) -> tuple[NewClaim, ...]:
-        """Take in how a resolution went; the false claims that were not known."""
+        """Learn from a resolution, and return the false claims that were not known."""
         claims: list[NewClaim] = []
         for hop in trace.hops:
             if not hop.label.is_dated:
-                continue  # E72: a claim of a label of before 2008 is followed, and not remembered
+                continue  # E72: a claim of a label of before 2008 is followed, but not remembered
             if hop.word is Word.NO_HOME:
                 claims += self._claims_against_holder(hop)
                 self._learn_without_home(hop, outcome, now)
@@ -173,8 +173,6 @@ class Memory:
                 self._learn_from_home(hop)
                 claims += self._new_claims(hop)
         return tuple(claims)
-
-    # --- from homes ---
 
     def _learn_from_home(self, hop: Hop) -> None:
         homes = self._homes.of(hop.label)
@@ -184,7 +182,7 @@ class Memory:
         for report in sorted(hop.reports, key=lambda report: report.archive.service not in services):
             if report.verdict in _UNSAID:
                 continue
-            if report.transferred_to is not None and not is_signed:  # E88: an answer may have been changed on its way
+            if report.transferred_to is not None and not is_signed:  # E88: an answer may have been changed in transit
                 named = self._canonical(report.transferred_to)
                 after = chain_after(chain, services, report.archive.service, named)
                 chain = chain if after is None else after
@@ -195,7 +193,7 @@ class Memory:
         self._learn_deletion(hop)
 
     def _learn_deletion(self, hop: Hop) -> None:
-        """What those who decide deleted stays deleted while they are silent (E99)."""
+        """Record a deletion, so that the item stays deleted while the Archives that decide are silent (E99)."""
         known = self._beliefs.deletion(hop.label)
         if hop.word is Word.GIVEN and known is not None:
             self._beliefs.forget_deletion(hop.label)
@@ -208,8 +206,10 @@ class Memory:
                 self._beliefs.record_deletion(hop.label, deletion, self.today)
 
     def recall(self, outcome: Outcome) -> Outcome:
-        """What is said instead if the Archive that decides is silent, and has deleted the item as is known (E99), or
-        has ended, and the item is that of its service (E91)."""
+        """Return the outcome, corrected by earlier knowledge if the Archive that decides is silent.
+
+        The item may be known to be deleted (E99). Or the Archive has ended, and the item is that of its service (E91).
+        """
         if not isinstance(outcome, UnprovenClaims | NoArchiveAnswered | OriginalNotFound):
             return outcome
         if isinstance(outcome, UnprovenClaims) and outcome.why is not Unsettled.HOME_SILENT:
@@ -230,8 +230,11 @@ class Memory:
         return service if archive is None else archive.service.labels[0]
 
     def _learn_copies(self, report: Report) -> None:
-        """A home that has the item names all who hold Copies of its items, or none. What it has signed counts more
-        (E84): an answer may have been changed on its way."""
+        """Learn the holders of Copies: a home that has the item names all Archives that hold Copies of its items, or
+        none.
+
+        A signed statement outranks this (E84), because an answer may have been changed in transit.
+        """
         if isinstance(report.said, UrlList) and _state(report) is not State.COPY:
             home, named = report.archive.service.labels[0], frozenset(map(self._canonical, report.copies_at))
             known = self._beliefs.copies(home)
@@ -239,7 +242,7 @@ class Memory:
                 self._beliefs.record_copies(home, named, self.today)
 
     def _claims_against_holder(self, hop: Hop) -> Iterator[NewClaim]:
-        """Who claims the Original of an item without a home while its known holder has it."""
+        """Yield the claims of the Original of an item without a home while its known holder has it."""
         known = self._beliefs.holder(hop.label, self.today)
         holder = None if known is None else self._by_service.get(known)
         word = next((each for each in hop.reports if each.archive == holder and _claims_original(each)), None)
@@ -247,8 +250,8 @@ class Memory:
             yield from self._record_claims(hop, word, (each for each in hop.reports if _claims_original(each)))
 
     def _claims_of_several(self, hop: Hop) -> Iterator[NewClaim]:
-        """Who claims the Original that the home gave away without saying to whom, beside one that has been there longer
-        (E69)."""
+        """Yield the claims of an Original that the home gave away without naming a successor, except the claim of
+        the Archive registered longest (E69)."""
         claiming = [each for each in hop.reports if each.archive not in hop.deciders and _claims_original(each)]
         if len(claiming) > 1:
             first = min(claiming, key=lambda each: each.archive.registered)
@@ -265,7 +268,7 @@ class Memory:
             yield NewClaim(hop.label, report.archive, word.archive, kind)
 
     def _new_claims(self, hop: Hop) -> Iterator[NewClaim]:
-        """What others claim against the word of those who decide."""
+        """Yield the claims that contradict the Archives that decide."""
         if hop.word is Word.NOT_HERE:
             yield from self._claims_of_several(hop)
         word = next((report for report in hop.reports if report.archive in hop.deciders and _has_said(report)), None)
@@ -276,10 +279,8 @@ class Memory:
             if kind is not None:
                 yield from self._record_claim(hop, word, report, kind)
 
-    # --- of items without a home ---
-
     def _learn_without_home(self, hop: Hop, outcome: Outcome, now: float) -> None:
-        """A known holder that is switched off stays the holder."""
+        """Learn about an item without a home. A known holder stays the holder while it is switched off."""
         known = self._beliefs.holder(hop.label, self.today)
         holder = None if known is None else self._by_service.get(known)
         until = _FOREVER if self._is_beyond_doubt(hop, holder) else now + PROVISIONAL_AGE
@@ -292,8 +293,10 @@ class Memory:
             self._learn_holder(hop, outcome)
 
     def _is_beyond_doubt(self, hop: Hop, holder: ArchiveRef | None) -> bool:
-        """Whether who led on is the holder, or no Archive was unheard that could have outranked it: of an Original
-        those registered longer, of anything else all."""
+        """Return whether the holder led on, or no silent Archive could have outranked the one that did.
+
+        An Original could be outranked by Archives registered longer, everything else by any Archive.
+        """
         return all(report.archive == holder or not self._could_be_outranked(report, hop) for report in hop.leading)
 
     def _could_be_outranked(self, leading: Report, hop: Hop) -> bool:
@@ -313,10 +316,9 @@ class Memory:
                 self._by_prefix.keep(home_prefix(label), report.archive)
 
     def _learn_holder(self, hop: Hop, chosen: Redirect) -> None:
-        """Who was chosen with the Original, unless the holder was known to be another.
+        """Record the Archive that was chosen with the Original, unless another holder is known.
 
-        Two that claim it do not make the holder forgotten: it would be enough to claim an item to have its holder lose
-        it.
+        Two claims do not erase the holder. Otherwise a mere claim of an item could remove its holder.
         """
         if chosen.entry.state is State.ORIGINAL and chosen.entry.relation.is_itself:
             self._beliefs.record_holder(hop.label, chosen.archive.service.labels[0], self.today)
@@ -336,20 +338,20 @@ def _claims_original(report: Report) -> bool:
 
 
 def _has_given_up(report: Report) -> bool:
-    """R §5.2: an Archive that has nothing under a label, or a Copy, does not hold the Original."""
+    """Return whether an Archive holds the Original no more: it has nothing under the label, or a Copy (R §5.2)."""
     if report.verdict is Verdict.EMPTY:
         return True
     return report.verdict is not Verdict.DISBELIEVED and _state(report) is State.COPY
 
 
 def _state(report: Report) -> State | None:
-    """Of the item itself, as an Archive gives it."""
+    """Return the state of the item itself in an Archive's answer."""
     entry = report.said.entry() if isinstance(report.said, UrlList) else None
     return None if entry is None else entry.state
 
 
 def _contradiction(word: Report, report: Report, hop: Hop) -> ClaimKind | None:
-    """What `report` claims against the word of who decides."""
+    """Return the claim of `report` that contradicts the Archive that decides; None if there is none."""
     said, decided = report.said, word.said
     if not _has_said(report):
         return None

@@ -1,4 +1,4 @@
-"""How resolutions end: a redirect, or why there is none (R §8.2, E24)."""
+"""The ends of a resolution: a redirect, or the reason why there is none (R §8.2, E24)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ibi.vocabulary import ContentType, State
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """The Archives that could not be heard, so that "not found" may not be the last word (E24)."""
+    """The Archives that were not heard, so that "not found" may not be final (E24)."""
 
     asked: int = 0
     silent: tuple[ArchiveRef, ...] = ()
 
     @property
     def is_complete(self) -> bool:
-        """Whether all Archives that were asked have answered: only then is a negative outcome worth remembering."""
+        """True if all Archives that were asked have answered: only then is a negative outcome worth caching."""
         return not self.silent
 
 
@@ -42,9 +42,9 @@ _COMPLETE: Final = Silence()
 
 
 class Redirect(NamedTuple):
-    """Where to send the reader, and which `archive` to acknowledge, at its registered address only.
+    """The URL for the reader, and the `archive` to acknowledge, only at its registered address.
 
-    `url` has the reader's own pairs, which the acknowledgment has not. There is none for an answer without a key.
+    `url` has the reader's own pairs, which the acknowledgment has not. An answer without a key gets no acknowledgment.
     """
 
     url: str
@@ -54,28 +54,32 @@ class Redirect(NamedTuple):
     acknowledgment: Acknowledgment | None
 
     def for_clients(self, clients: tuple[IpAddress, ...]) -> Redirect:
-        """The same for another reader of the same link."""
+        """Return the same redirect for another reader of the same link."""
         url, archive, answer, entry, thanks = self
         return self if thanks is None else Redirect(url, archive, answer, entry, thanks.for_clients(clients))
 
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """No Archive that answered has the item."""
+    """None of the Archives that answered has the item."""
 
     label: Label
     silence: Silence
     suggestions: tuple[Label, ...] = ()
-    """The same item as others spell its host: they are different labels, and one may be the one meant (E3)."""
+    """The same item with its host spelled in other ways: these are different labels, and one may be the one meant
+    (E3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The Original was deleted, says the Archive `by` that held it (E20). `copies` are those who still have one; where
-    it is not known who the holder was, `silence` tells who might contradict.
+    """The Archive `by` that held the Original says that it was deleted (E20).
 
-    That Archive may be silent by now, or switched off, and have said so before: then `service` is its label (E99), and
-    `by` is None while it is switched off."""
+    `copies` are the Archives that still have a Copy. If the holder was not known, `silence` has the Archives that might
+    contradict.
+
+    The Archive may have said so earlier, and be silent or switched off by now. Then `service` is its label (E99), and
+    `by` is None while it is switched off.
+    """
 
     label: Label
     by: ArchiveRef | None
@@ -86,31 +90,31 @@ class Deleted:
 
     @property
     def told_by(self) -> str:
-        """The address of the Archive that said so, or else the label of its service."""
+        """The address of the Archive that reported the deletion, or else the label of its service."""
         return str(self.service) if self.by is None else self.by.address
 
 
 class Missing(StrEnum):
-    """What an item that exists does not have."""
+    """The part that an existing item lacks."""
 
     FILE = "file"
     TRANSLATION = "translation"
     METADATA = "metadata"
     RELATION = "relation"
     ITEM = "item"
-    """What the relation leads to has an IBI, and no Archive has it."""
+    """The relation leads to an IBI, and no Archive has that item."""
     ADDRESS = "address"
-    """An Archive has the item, and gives no URL for it."""
+    """An Archive has the item, but gives no URL for it."""
     BELIEVABLE_URL = "believable URL"
-    """There were URLs, and each broke a rule (E31)."""
+    """There were URLs, but each broke a rule (E31)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedItemMissing:
-    """The item exists, and what is wanted of it does not.
+    """The item exists, but the wanted relation of it does not.
 
-    The search ended at the item `at`, which is another one if pointers led there, of which `relation` was still wanted;
-    `languages` are those that there are.
+    The search ended at the item `at`, which is another item if pointers led there. There, `relation` was still wanted.
+    `languages` are those that exist.
     """
 
     label: Label
@@ -120,15 +124,15 @@ class RelatedItemMissing:
     languages: tuple[LanguageTag, ...]
     silence: Silence
     keepers: tuple[ArchiveRef, ...] = ()
-    """The Archives that have said that they have that item."""
+    """The Archives that say that they have that item."""
 
 
 @dataclass(frozen=True, slots=True)
 class OriginalNotFound:
-    """The Original was required; `copies` is who has something else.
+    """The Original was required; `copies` are the Archives that have something else.
 
-    There always is one (R §5.2), so that it is missing only if every Archive that could hold it has answered. `home` is
-    who should have it and does not answer, `away` its service if it is switched off.
+    There always is one Original (R §5.2), so it is missing only if every Archive that could hold it has answered.
+    `home` is the Archive that should have it and does not answer. `away` is its service if it is switched off.
     """
 
     label: Label
@@ -140,13 +144,13 @@ class OriginalNotFound:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether an Archive that could hold it was not heard."""
+        """True if an Archive that could hold it was not heard."""
         return bool(self.silence.silent) or self.away is not None
 
 
 @dataclass(frozen=True, slots=True)
 class OriginalDisputed:
-    """Two or more Archives claim the Original: people have to look into it (R §8.2)."""
+    """Two or more Archives claim the Original: people must look into it (R §8.2)."""
 
     label: Label
     claimants: tuple[ArchiveRef, ...]
@@ -154,7 +158,7 @@ class OriginalDisputed:
 
 @dataclass(frozen=True, slots=True)
 class LoopDetected:
-    """The editions lead in a circle, or further than is followed (E23), along `path`."""
+    """The editions lead in a circle, or further than the resolver follows (E23), along `path`."""
 
     label: Label
     path: tuple[Label, ...]
@@ -162,9 +166,9 @@ class LoopDetected:
 
 @dataclass(frozen=True, slots=True)
 class NoArchiveAnswered:
-    """No Archive could be asked, or not the one known to be the `home` of this item while all others have nothing.
+    """No Archive could be asked; or the known `home` of this item could not, while all others have nothing.
 
-    `label` is of that item, which is another one if pointers led there. `away` is the service of that Archive if it is
+    `label` is of that item, which is another one if pointers led there. `away` is the service of the home if it is
     registered and switched off.
     """
 
@@ -172,28 +176,31 @@ class NoArchiveAnswered:
     silence: Silence
     home: ArchiveRef | None
     timed_out: bool
-    """Whether an Archive took too long."""
+    """True if an Archive took too long."""
     away: LabelForms | None = None
     unreadable: tuple[ArchiveRef, ...] = ()
-    """The Archives that have said something which could not be read: what they say may be where it is (E47)."""
+    """The Archives with an answer that could not be read: the answer may say where the item is (E47)."""
     successor: Label | None = None
-    """Of the service of an Archive that has ended: that of the one which was named in its place (E91)."""
+    """If the Archive of a service has ended: the label of the Archive named in its place (E91)."""
 
 
 class UnprovenClaim(NamedTuple):
-    """What one Archive claims: a URL, of the `item` that it says is meant; without a `state`, the persistent URL of
-    that other item. An Archive that does not offer what was asked for has the persistent URL of the item itself."""
+    """The claim of one Archive: a URL, and the `item` that it says is meant.
+
+    Without a `state`, the URL is the persistent URL of that other item. If the Archive does not offer the wanted
+    relation, it is the persistent URL of the item itself.
+    """
 
     archive: ArchiveRef
     url: str
     state: State | None
     item: Label | None = None
     is_offered: bool = True
-    """Whether the Archive has what was asked for, too."""
+    """True if the Archive also has the wanted relation."""
 
 
 class Unsettled(StrEnum):
-    """Why claims are shown and not followed."""
+    """The reason to show claims instead of following one."""
 
     HOME_SILENT = "home silent"
     NOT_OFFERED = "not offered by the home"
@@ -204,9 +211,9 @@ class Unsettled(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnprovenClaims:
-    """Archives claim what is wanted, and nothing proves it: the reader sees who claims what, and decides (E67).
+    """Archives claim the wanted item, and nothing proves the claims: the reader sees them all and decides (E67).
 
-    `label` is of the item that is claimed, which is another one if pointers led there. `home` is who would decide;
+    `label` is of the claimed item, which is another one if pointers led there. `home` is the Archive that would decide;
     `away` is its service if it cannot be asked at all.
     """
 
@@ -232,8 +239,11 @@ Outcome = (
 
 
 def other_spellings(label: Label) -> tuple[Label, ...]:
-    """What may have been meant: the label as it was generated, if it is spelled otherwise, since an Archive's store may
-    be case sensitive; and E3: `host`, `host.80` and `host@80` are three labels, which people mistake for each other."""
+    """Return labels that may have been meant.
+
+    They are the label as it was generated, if it is spelled in another way, because an Archive's store may be case
+    sensitive. And they are the variants of E3: `host`, `host.80` and `host@80` are three labels that people confuse.
+    """
     generated = () if label.spelling == str(label) else (parse(str(label)),)
     if not isinstance(label, RepositoryName) or label.port != 80:
         return generated
@@ -243,9 +253,10 @@ def other_spellings(label: Label) -> tuple[Label, ...]:
 
 
 def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], located: Match) -> Redirect:
-    """`base` is the address of this resolver, as it stands in `url.persistent` (E26)."""
+    """Return the redirect for a match. `base` is the address of this resolver, as it appears in `url.persistent`
+    (E26)."""
     heard, entry = located.heard, located.entry
-    assert entry.url is not None  # that is what makes it located
+    assert entry.url is not None  # located matches have a URL
     return Redirect(
         url=_with_pairs(entry.url, url) if _takes_pairs(url, located) else entry.url,
         archive=heard.archive,
@@ -256,7 +267,7 @@ def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], loca
 
 
 def leads_back(location: str, base: str, url: PersistentUrl) -> bool:
-    """Whether `location` is the persistent URL itself, at this resolver: a browser would come back for ever."""
+    """Return whether `location` is the persistent URL itself, at this resolver: a browser would loop."""
     here = served_origin(base)
     if here is None or served_origin(location) != here:
         return False
@@ -269,7 +280,8 @@ def _path_and_query(url: str) -> str:
 
 
 def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Match) -> Acknowledgment | None:
-    """R Table 8.11: the values of the pairs that the relation qualifies, under bare names."""
+    """Return the acknowledgment of R Table 8.11: the values of the pairs that the relation qualifies, under bare
+    names."""
     entry, key = located.entry, located.heard.answer.url_key
     if key is None:
         return None
@@ -279,12 +291,12 @@ def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located
 
 
 def _takes_pairs(url: PersistentUrl, located: Match) -> bool:
-    """E35: the item's own pairs never go onto a file list or metadata."""
+    """Return whether the URL takes the item's own pairs: never on a file list or metadata (E35)."""
     return bool(url.query) and not url.file_list and located.entry.content_type is ContentType.DATA
 
 
 def _with_pairs(target: str, url: PersistentUrl) -> str:
-    """E35: byte for byte, before any `#`."""
+    """Append the pairs byte for byte, before any `#` (E35)."""
     head, hash_, fragment = target.partition("#")
     return f"{head}{'&' if '?' in head else '?'}{url.query_string}{hash_}{fragment}"
 
@@ -294,7 +306,7 @@ def silence_of(question: Question) -> Silence:
 
 
 def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
-    """The outcome if this question is where the search for `label` ends."""
+    """Return the outcome if this question is where the search for `label` ends."""
     gone = find_deletion(question)
     if gone is not None:
         return gone
@@ -307,8 +319,11 @@ def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
 
 
 def find_deletion(question: Question) -> Deleted | None:
-    """E20: who decides is believed, or the known holder where the label has no home; any other only if none has a URL
-    that is, and no holder is known."""
+    """Return the deletion to believe (E20); None if there is none.
+
+    The Archives that decide are believed, or the known holder if the label has no home. Any other Archive is believed
+    only if no answer has a believed URL, and no holder is known.
+    """
     copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
     has_home = question.has_home
     deciders = question.deciders if has_home or question.holder is None else (question.holder,)
@@ -355,7 +370,7 @@ def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:
 
 
 def _took_too_long(question: Question) -> bool:
-    """Whether an Archive is still expected to answer, or was given up: each has a time of its own."""
+    """Return whether an Archive is still expected to answer, or timed out. Each has its own timeout."""
     late = (note.failure is Failure.TIMED_OUT for note in question.notes.values())
     return bool(question.pending) or any(late)
 
@@ -389,9 +404,12 @@ def confirm_not_found(
     expected: Callable[[Label], ArchiveRef | None],
     own: ArchiveRef | None,
 ) -> Outcome:
-    """What is said instead if an item without a home is nowhere, and the Archive that is `expected` to know it could
-    not be asked, or only our `own` could: what was asked for, or what it led to. Of an item with a home the resolution
-    itself has judged."""
+    """Return the outcome, or `NoArchiveAnswered` for an item without a home that a silent Archive may have.
+
+    That is so if the Archive that is `expected` to know the item could not be asked, or if only our `own` Archive
+    could. The item is the one that was asked for, or the one to which it led. For an item with a home, the resolution
+    itself has decided.
+    """
     if isinstance(outcome, NotFound):
         label, silence = outcome.label, outcome.silence
     elif isinstance(outcome, RelatedItemMissing) and outcome.missing in (Missing.ITEM, Missing.ADDRESS):
@@ -409,7 +427,10 @@ def confirm_not_found(
 
 
 def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:
-    """The Archive of this server can always be asked. That it has nothing is no word on what others may have."""
+    """Return whether an Archive other than the server's own was heard.
+
+    The own Archive can always be asked. If it has nothing, that says nothing about the others.
+    """
     if own is None:
         return len(silence.silent) < silence.asked
     others = silence.asked - 1
@@ -421,7 +442,7 @@ def _was_late(report: Report) -> bool:
 
 
 def judge_originals(question: Question, located: Sequence[Match]) -> Match | OriginalDisputed | OriginalNotFound:
-    """One Archive that claims the required Original is believed, two are not."""
+    """Return the Original if exactly one Archive claims it. Two claims are a dispute."""
     claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
     for each in located:
         note = question.notes[each.heard.archive]

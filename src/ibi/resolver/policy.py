@@ -1,8 +1,8 @@
 """The limits of a resolution: how long it waits, how far it follows pointers, and which URLs it accepts.
 
-That an answer is well-formed, and that its URLs are http or https without user information, stray characters or hosts
-in odd spellings, is seen to where it is read (`ibi.messages.values.url`, E45): no other value of `UrlList` can exist.
-The rules here need to know who was asked for what.
+Well-formedness is checked where an answer is read (`ibi.messages.values.url`, E45). URLs are http or https, without
+user information, stray characters or hosts in unusual spellings. No other `UrlList` can exist. The rules here need to
+know which Archive was asked for which label.
 """
 
 from __future__ import annotations
@@ -32,51 +32,56 @@ from ibi.vocabulary import State
 
 
 class ArchiveClaim(NamedTuple):
-    """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""
+    """The claim of one Archive, when asked for `label`: an answer as a whole, or the URL of one of its entries."""
 
     archive: ArchiveRef
     label: Label
     answer: UrlList | Deletion
     url: str | None = None
     holders: Collection[ArchiveRef | None] = ()
-    """Those whose word decides about the item, or who are known to hold it."""
+    """The Archives that decide about the item, or are known to hold it."""
 
 
 Rule = Callable[[ArchiveClaim], bool]
 
 
 def is_about_the_item(claim: ArchiveClaim) -> bool:
-    """The answer names the label asked for, or the other form of it with the same instant (E29)."""
+    """Return whether the answer names the label asked for, or its other form with the same instant (E29)."""
     return claim.answer.ibi.may_name(claim.label)
 
 
 def speaks_for_itself(claim: ArchiveClaim) -> bool:
-    """The answer names the Archive that was asked, or none (E47): it cannot claim an Original in the name of
-    another."""
+    """Return whether the answer names the Archive that was asked, or none (E47).
+
+    So an Archive cannot claim an Original in the name of another.
+    """
     service = claim.answer.archive_service
     return service is None or _name_alike(service, claim.archive.service)
 
 
 def is_on_a_declared_host(claim: ArchiveClaim) -> bool:
-    """The URL leads to a host that the Archive declared (E31)."""
+    """Return whether the URL leads to a host that the Archive declared (E31)."""
     return claim.url is None or claim.archive.declares(authority_of(claim.url))
 
 
 def is_declared_or_of_the_holder(claim: ArchiveClaim) -> bool:
-    """The URL leads to a host that the Archive declared, or its holder chose it (E31): R lets the Archive of an item
-    choose where it is (R 5.1, 9.2). An address that only this machine or its network knows has to be declared."""
+    """Return whether the URL leads to a declared host, or was chosen by the holder of the item (E31).
+
+    R lets the Archive of an item choose its location (R 5.1, 9.2). An address that only this machine or its network
+    knows must be declared.
+    """
     if claim.url is None or is_on_a_declared_host(claim):
         return True
     is_holder = claim.archive in claim.holders or is_home(claim.archive, claim.label)
     return is_holder and _is_of_the_internet(authority_of(claim.url))
 
 
-# Traces show a rule by its name: to a reader it is the same one.
+# Traces show a rule by its name: for a reader both are the same rule.
 is_declared_or_of_the_holder.__name__ = is_on_a_declared_host.__name__
 
 
 def exempt(own: ArchiveRef, rule: Rule) -> Rule:
-    """The rule on hosts for all Archives but one's own, which need not declare any."""
+    """Return the host rule for all Archives except one's own, which need not declare hosts."""
 
     def is_on_a_declared_host_or_our_own(claim: ArchiveClaim) -> bool:
         return claim.archive == own or rule(claim)
@@ -86,8 +91,10 @@ def exempt(own: ArchiveRef, rule: Rule) -> Rule:
 
 
 def _is_of_the_internet(authority: str) -> bool:
-    """Whether the host is not, by its spelling, one that other machines cannot reach. Names are not looked up here: it
-    is the reader's browser that follows the URL."""
+    """Return whether the host, by its spelling, can be reached from other machines.
+
+    Names are not looked up here: the reader's browser follows the URL.
+    """
     host = host_of(authority).lower().strip("[]")
     if host == "localhost" or host.endswith(".localhost"):
         return False
@@ -99,17 +106,17 @@ def _is_of_the_internet(authority: str) -> bool:
 
 
 def has_bearable_length(claim: ArchiveClaim) -> bool:
-    """The URL fits into a header that browsers and proxies take."""
+    """Return whether the URL fits into a header that browsers and proxies accept."""
     return claim.url is None or len(claim.url) <= MAX_LENGTH
 
 
 RULES: Final[tuple[Rule, ...]] = (is_about_the_item, speaks_for_itself, is_on_a_declared_host, has_bearable_length)
 OF_THE_WHOLE: Final = frozenset({is_about_the_item, speaks_for_itself})
-"""Those that no URL of an answer can break if the answer does not."""
+"""The rules that no URL of an answer can break if the answer as a whole does not."""
 
 
 def broken_rule(claim: ArchiveClaim, rules: Iterable[Rule] = RULES) -> Rule | None:
-    """The first rule that the claim breaks; None if it may be believed."""
+    """Return the first rule that the claim breaks; None if it may be believed."""
     for rule in rules:
         if not rule(claim):
             return rule
@@ -123,7 +130,7 @@ def refused_urls(
     rules: Iterable[Rule],
     holders: Collection[ArchiveRef | None] = (),
 ) -> Mapping[Relation, Rule]:
-    """The rules that URLs of a valid answer break, by the relation of their entry."""
+    """Return the rules that URLs of a valid answer break, by the relation of their entry."""
     refused: dict[Relation, Rule] = {}
     for entry in answer.entries:
         if entry.url is not None:
@@ -134,9 +141,10 @@ def refused_urls(
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
-    """Whether both name one service: `host`, `host.80` and `host@80` are one, as they are one prefix (E52, E65).
+    """Return whether both name one service: `host`, `host.80` and `host@80` are the same, since they are one prefix
+    (E52, E65).
 
-    The forms that both have are compared. Only where they have none in common, the instant tells (E29).
+    The forms that both have are compared. Only if they have none in common, the instant decides (E29).
     """
     if one is other:
         return True
@@ -154,13 +162,15 @@ def _is_one_but_for_port(one: Label, other: Label) -> bool:
 
 
 NO_READER: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
-"""Stands for the reader where there is none, or whose address is not known: no permitted network contains it. It never
-leaves this process: Archives elsewhere get the address of the last proxy, or without any reader the resolver's own
-(E76)."""
+"""Stands for a missing reader, or for a reader with an unknown address: no permitted network contains it.
+
+It never leaves this process: other Archives get the address of the last proxy, or the resolver's own if there is no
+reader (E76).
+"""
 
 
 class ClientAddress(StrEnum):
-    """How much of a reader's address is told."""
+    """How much of a reader's address Archives are given."""
 
     FULL = "full"
     NETWORK = "network"
@@ -168,7 +178,7 @@ class ClientAddress(StrEnum):
     NONE = "none"
 
     def shown(self, address: IpAddress) -> IpAddress:
-        """The address as it is told; unspecified if it is not: R Table 8.9 wants one."""
+        """Return the address to send; the unspecified address if it is withheld, because R Table 8.9 requires one."""
         if self is ClientAddress.FULL:
             return address
         kept = 0 if self is ClientAddress.NONE else 24 if address.version == 4 else 48
@@ -178,43 +188,44 @@ class ClientAddress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Times are in seconds."""
+    """The limits of one resolution. Times are in seconds."""
 
     hedge_delay: float = 0.2
-    """How long likely Archives are ahead of all others, and better answers may still outrank the first (R §8.2)."""
+    """Head start of likely Archives over all others, and the time in which better answers may outrank the first (R
+    §8.2)."""
     patience: float = 1.0
-    """How long one question waits for Archives that stay silent before the resolution goes on without them."""
+    """Timeout of one question for silent Archives; then the resolution goes on without them."""
     copy_patience: float = 0.5
-    """How long the home of an item may be silent before a Copy is taken that one has whom the home named for it."""
+    """How long the home of an item may be silent before a Copy is taken from an Archive that the home named."""
     budget: float = 5.0
-    """When the resolution ends with what it has."""
+    """The deadline of a resolution, which then ends with the result so far."""
     most_hops: int = 16
-    """Hops of one path from the item asked for (E23)."""
+    """Most hops of one path from the item asked for (E23)."""
     fair_after: int = 3
-    """How many hops one path may be ahead of the other pointers that were given on the way."""
+    """Most hops that one path may be ahead of the other pointers that were found on the way."""
     most_questions: int = 48
-    """Questions of all paths together: each is a request to every Archive."""
+    """Most questions of all paths together: each is a request to every Archive."""
     latest_date: int = 300
-    """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
+    """How many seconds in the future a label may be dated. For a later date, only the home is asked (E70)."""
     client_address: ClientAddress = ClientAddress.FULL
-    """What other Archives than the home and the known holder learn of the reader's address (E76)."""
+    """The part of the reader's address that Archives get, except the home and the known holder (E76)."""
     follow_unproven: bool = False
-    """Whether claims are followed that only the silent home of a label could prove (E67)."""
+    """True if the resolver follows claims that only the silent home of a label could prove (E67)."""
     asks_all: bool = False
-    """Whether all Archives are asked at once, also where the home's word is enough: to hear who contradicts it."""
+    """True if all Archives are asked at once, even if the home is enough, to hear which of them contradict it."""
     rules: tuple[Rule, ...] = RULES
     url_rules: tuple[Rule, ...] = field(init=False)
-    """Those of them that are left for the URLs of an answer that keeps the others."""
+    """The rules that remain to be checked for the URLs of an answer that keeps the other rules."""
 
     def coarse_request(self, request: UrlRequest) -> UrlRequest | None:
-        """The request as others get it than the home and the known holder; None if all get the same."""
+        """Return the request for Archives other than the home and the known holder; None if all get the same."""
         if self.client_address is ClientAddress.FULL:
             return None
         return replace(request, client_addresses=tuple(map(self.client_address.shown, request.client_addresses)))
 
     @property
     def asks_again(self) -> bool:
-        """Whether an Archive that knows a part of the reader's address is asked again before it is chosen (E76)."""
+        """True if an Archive that got a part of the reader's address is asked again before it is chosen (E76)."""
         return self.client_address is ClientAddress.NETWORK
 
     def __post_init__(self) -> None:
@@ -223,14 +234,18 @@ class Policy:
 
 @dataclass(slots=True)
 class WaitPolicy:
-    """`for_all`: an Original is required, so all Archives are waited for (step 4). `slow` ones had their time."""
+    """Decides how long to wait.
+
+    With `for_all`, an Original is required, so all Archives are waited for (step 4). `slow` are the Archives that timed
+    out.
+    """
 
     policy: Policy
     for_all: bool
     slow: set[ArchiveRef] = field(default_factory=set)
 
     def is_settled(self, question: Question, now: float) -> bool:
-        """Whether no Archive is worth waiting for any more."""
+        """Return whether no Archive is worth waiting for any more."""
         if question.waiting:
             return False
         if self.for_all:
@@ -238,26 +253,31 @@ class WaitPolicy:
         return question.pending <= self.slow or now >= self._others_since(question) + self.policy.patience
 
     def _others_since(self, question: Question) -> float:
-        """Others are asked late where a home was waited for: they have the same time, counted from then."""
+        """Return when the other Archives were asked. If a home was waited for, that is later, and they get the same
+        time from then."""
         if question.word is Word.NO_HOME or question.all_asked is None:
             return question.began
         return question.all_asked
 
     def is_home_given_up(self, question: Question, now: float) -> bool:
-        """Whether those who decide had their time, so that those may be followed who are trusted without them. A
-        successor has as much from when it was asked: a slow home may have named it late."""
+        """Return whether the Archives that decide have timed out, so that trusted Archives may be followed without
+        them.
+
+        A successor gets the same time from when it was asked, because a slow home may have named it late.
+        """
         return now >= question.deciders_asked + self.policy.patience
 
     def is_hedged(self, question: Question, now: float) -> bool:
-        """Whether the likely ones have had their start."""
+        """Return whether the likely Archives have had their head start."""
         return now >= question.began + self.policy.hedge_delay
 
     def all_had_a_moment(self, question: Question, now: float) -> bool:
-        """Whether all Archives were asked, at least the hedge delay ago."""
+        """Return whether all Archives were asked, at least the hedge delay ago."""
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
     def may_count_originals(self, question: Question, now: float) -> bool:
-        """Whether all Archives have answered whose claim of the Original counts: the home alone, if it has the item."""
+        """Return whether all Archives have answered that have a say about the Original: only the home, if it has the
+        item."""
         if question.word is Word.GIVEN:
             return self.is_home_heard(question, now)
         if question.word is Word.AWAITED:
@@ -265,14 +285,16 @@ class WaitPolicy:
         return not question.waiting and self.may_count(question, now)
 
     def may_count(self, question: Question, now: float) -> bool:
-        """Whether all Archives have answered, or had the time for it, so that pointers may be followed. One that took
-        too long is not waited for again."""
+        """Return whether all Archives have answered or timed out, so that pointers may be followed.
+
+        An Archive that took too long is not waited for again.
+        """
         if now >= question.began + self.policy.patience:
             self.slow |= question.pending
         return question.pending <= self.slow
 
     def may_take(self, question: Question, lead: Match | Referral, now: float) -> bool:
-        """Whether nothing better can be expected within the hedge delay."""
+        """Return whether nothing better can be expected within the hedge delay."""
         word = question.word
         if word is Word.GIVEN:
             return self.is_home_heard(question, now)
@@ -291,20 +313,27 @@ class WaitPolicy:
         return self._is_best(question, lead) or self.all_had_a_moment(question, now)
 
     def _stands_in(self, question: Question, lead: Match | Referral, now: float) -> bool:
-        """Whether it is a Copy that the home has named the holder of, and the home has not spoken for a while. Of
-        editions, which only the home knows, a Copy does not tell as soon."""
+        """Return whether the lead is a Copy from an Archive that the home named, and the home has been silent for a
+        while.
+
+        For editions, which only the home knows, a Copy is not taken so early.
+        """
         is_copy = isinstance(lead, Match) and lead.entry.state is State.COPY and not question.wanted.needs_holder
         if not is_copy or lead.heard is None or lead.heard.archive not in question.authority.copy_holders:
             return False
         return now >= question.deciders_asked + self.policy.copy_patience
 
     def is_home_heard(self, question: Question, now: float) -> bool:
-        """Whether those who decide may be taken at their word: a home beside them has a moment to contradict."""
+        """Return whether the answers of the Archives that decide may be used. A home beside them has a moment to
+        contradict."""
         return not question.awaits_a_home or self.is_hedged(question, now)
 
     def _is_best(self, question: Question, lead: Match | Referral) -> bool:
-        """Whether no Archive that is still expected, or was not asked yet, could outrank it: neither the holder nor, if
-        it is an Original, one registered longer. Those asked first may be newcomers."""
+        """Return whether no Archive that is still expected, or not asked yet, could outrank the lead.
+
+        Neither the holder could, nor, for an Original, an Archive registered longer. The Archives asked first may be
+        new.
+        """
         if lead.heard is not None and lead.heard == question.holder_heard:
             return True
         if not isinstance(lead, Match) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
@@ -313,7 +342,7 @@ class WaitPolicy:
         return not any(archive.registered < since for archive in (*question.pending, *question.waiting))
 
     def times(self, question: Question) -> Iterator[float]:
-        """When one of the above changes by itself."""
+        """Yield the times at which one of the above changes by itself."""
         yield question.began + self.policy.hedge_delay
         yield question.began + self.policy.patience
         yield question.deciders_asked + self.policy.patience
@@ -324,7 +353,8 @@ class WaitPolicy:
 
 
 class Visited:
-    """Items and what was wanted of them. Both forms of a label are one item once an answer links them."""
+    """The items that were asked for, each with its wanted relation. Both forms of a label are one item once an
+    answer links them."""
 
     __slots__ = ("_asked", "_same")
 
@@ -333,7 +363,7 @@ class Visited:
         self._asked: list[tuple[Label, Wanted]] = []
 
     def link(self, forms: LabelForms) -> None:
-        """Learn that these labels name one item."""
+        """Record that these labels name one item."""
         if len(forms.labels) == 1:  # as in most answers
             return
         first, *others = map(self._root, forms.labels)
@@ -358,7 +388,7 @@ class Visited:
 
 
 class SearchPath:
-    """The path of one resolution, of `given`. `misled` counts how often an Archive pointed to what led nowhere."""
+    """The path of one resolution, from `given`. `misled` counts how often an Archive pointed to a dead end."""
 
     def __init__(self, given: Label, policy: Policy) -> None:
         self._given, self._policy = given, policy
@@ -368,16 +398,17 @@ class SearchPath:
         self.loop: LoopDetected | None = None
 
     def link(self, forms: LabelForms) -> None:
-        """An answer says that these name one item."""
+        """Record that an answer says that these labels name one item."""
         self._visited.link(forms)
 
     def add(self, forms: LabelForms, wanted: Wanted) -> None:
-        """It has been asked for."""
+        """Record that this question has been asked."""
         self._visited.add(forms, wanted)
         self._asked += 1
 
     def may_follow(self, step: Referral, question: Question) -> bool:
-        """Whether it leads to something new, not too far. A way back to where it came from is a loop (E23)."""
+        """Return whether the pointer leads to something new, not too far away. A way back to where it came from is a
+        loop (E23)."""
         if self._visited.has(step.forms, step.wanted):
             if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
                 self._note_loop(question, step)
@@ -389,12 +420,13 @@ class SearchPath:
         return False
 
     def note_misled(self, question: Question) -> None:
-        """The Archive that led to this question led nowhere, or too far."""
+        """Record that the Archive that led to this question led nowhere, or too far."""
         if question.pointed_by is not None:
             self.misled[question.pointed_by] = self.misled.get(question.pointed_by, 0) + 1
 
     def note_circle(self, question: Question) -> None:
-        """All answers name the item as its own next edition; none is missing, and none says that it was deleted."""
+        """Record a loop if all answers name the item as its own next edition, none is missing, and none reports a
+        deletion."""
         if question.deletions or question.silent or not question.heard:
             return
         if all(heard.succeeds_itself for heard in question.heard):

@@ -1,4 +1,4 @@
-"""One question of a resolution: which Archives it is put to, and what they have said so far."""
+"""One question of a resolution: the Archives that it goes to, and their answers so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibi.vocabulary import State
 
 
 class Addressees(NamedTuple):
-    """Who is asked for a label: those of `first` at once, those `waiting` when it is time for them."""
+    """The Archives to ask about a label: `first` at once, `waiting` later."""
 
     label: Label
     authority: LabelAuthority
@@ -33,21 +33,21 @@ class Addressees(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A request that is to be sent to an Archive, once; the answer is given back together with it."""
+    """A request to send to an Archive, once. The answer is handed back together with it."""
 
     archive: ArchiveRef
     request: UrlRequest
     question: int
     again: bool = False
-    """Whether it is the second question to that Archive, with the whole address of the reader (E76)."""
+    """True for the second question to that Archive, with the whole address of the reader (E76)."""
 
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """What is known of one Archive and one question so far.
+    """The state of one Archive and one question so far.
 
-    Whether a valid answer was of any use is worked out when the trace is looked at: `hearing` is of that answer alone,
-    without those that contradict it.
+    Whether a valid answer was useful is computed when the trace is read: `hearing` covers that answer alone, without
+    the answers that contradict it.
     """
 
     asked_at: float
@@ -62,9 +62,9 @@ class Note:
     transferred_to: Label | None = None
     copies_at: tuple[Label, ...] = ()
     is_coarse: bool = False
-    """Whether it knows a part of the reader's address only."""
+    """True if it got only a part of the reader's address."""
     is_for_all: bool = False
-    """Whether its answer is the same for all readers, by what it says (E32)."""
+    """True if its answer says that it is the same for all readers (E32)."""
     again: AskedAgain | None = None
 
     def report(self, archive: ArchiveRef) -> Report:
@@ -88,10 +88,10 @@ class Note:
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """A hop that is under way. `waiting` are the Archives not asked yet, `path` the questions that led here.
+    """A hop in progress. `waiting` are the Archives not asked yet, `path` the questions that led here.
 
-    `deciders` are the Archives whose word decides: the homes of the label, or the successor that they named. With
-    `unreachable` there is another that cannot be asked: it is switched off, or not registered here.
+    `deciders` are the Archives that decide: the homes of the label, or the successor that they named. `unreachable` is
+    one more that cannot be asked: it is switched off, or not registered here.
     """
 
     number: int
@@ -105,26 +105,26 @@ class Question:
     waiting: Sequence[ArchiveRef]
     authority: LabelAuthority = NO_AUTHORITY
     holder: ArchiveRef | None = None
-    """The known holder of the Original, where the label has no home."""
+    """The known holder of the Original, if the label has no home."""
     deciders: tuple[ArchiveRef, ...] = ()
     unreachable: LabelForms | None = None
     successors: tuple[Label, ...] = ()
-    """The chain through which the home gave the Original on, as it is known by now (E63)."""
+    """The chain through which the home gave the Original on, as far as it is known by now (E63)."""
     all_asked: float | None = None
     heard: list[ReceivedAnswer] = field(default_factory=list)
     deletions: list[tuple[ArchiveRef, Deletion]] = field(default_factory=list)
     notes: dict[ArchiveRef, Note] = field(default_factory=dict)
     pending: set[ArchiveRef] = field(default_factory=set)
     pointed_by: ArchiveRef | None = None
-    """The Archive whose answer led here, if one did."""
+    """The Archive with the answer that led here, if any."""
     is_early: bool = False
-    """Whether the label is dated later than it can have been given, so that only its home is asked (E70)."""
+    """True if the label is dated later than it can have been given, so that only its home is asked (E70)."""
     refused_url: bool = False
-    """Whether an answer had the URL that is wanted, and it broke a rule."""
+    """True if an answer had the wanted URL, but the URL broke a rule."""
     has_home: bool = False
-    """Whether the label has a home, so that claims of others need proof."""
+    """True if the label has a home, so that claims of others need proof."""
     coarsen: Callable[[UrlRequest], UrlRequest | None] | None = None
-    """Makes the request as others get it than those who decide; None for both if all get the same."""
+    """Makes the request for Archives that do not decide. If it is None or returns None, all get the same request."""
     _coarse_request: UrlRequest | None = None
     _word: Word | None = None
 
@@ -132,7 +132,7 @@ class Question:
     def put(
         cls, number: int, step: Referral, request: UrlRequest, to: Addressees, parent: Question | None, now: float
     ) -> Question:
-        """The question to which a pointer leads, after `parent`."""
+        """Return the question to which a pointer leads, after `parent`."""
         path = () if parent is None else (*parent.path, parent)
         question = cls(
             number, step.forms, step.wanted, request, step.reason, path, now,
@@ -177,18 +177,21 @@ class Question:
         return Asking(archive, self.request, self.number, again=True)
 
     def expects(self, asking: Asking) -> bool:
-        """Whether what comes now is the answer to that question: the network may repeat an earlier one."""
+        """Return whether an answer to this request is due now: the network may repeat an earlier one."""
         is_awaited = self.notes[asking.archive].again is AskedAgain.AWAITED
         return asking.archive in self.pending and asking.again == is_awaited
 
     def forget_first_answer(self, archive: ArchiveRef) -> None:
-        """The second answer of an Archive takes the place of the first."""
+        """Drop the first answer of an Archive, so that its second answer replaces it."""
         note = self.notes[archive]
         note.again, note.is_coarse, note.hearing, note.broken_rule = AskedAgain.HEARD, False, None, None
         self.heard = [heard for heard in self.heard if heard.archive != archive]
 
     def _request_to(self, archive: ArchiveRef) -> UrlRequest:
-        """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E76)."""
+        """Return the request for an Archive.
+
+        Only Archives that decide, or are vouched for, get the whole address of the reader (E76).
+        """
         decides = archive in self.deciders or archive == self.holder or is_home(archive, self.label)
         return self.request if decides or archive.vouched else self._request_to_others()
 
@@ -199,7 +202,10 @@ class Question:
         return self._coarse_request
 
     def settle(self, asking: Asking, now: float) -> Note | None:
-        """An Archive is not waited for any more; None if it was not: the network may repeat itself."""
+        """Stop waiting for an Archive, and return its note.
+
+        Return None if it was not waited for: the network may repeat an answer.
+        """
         if not self.expects(asking):
             return None
         self.pending.remove(asking.archive)
@@ -215,25 +221,26 @@ class Question:
 
     @property
     def unreadable(self) -> tuple[ArchiveRef, ...]:
-        """The Archives that have said something of which nothing that is needed could be read (E47)."""
+        """The Archives with an answer of which the needed part could not be read (E47)."""
         return tuple(archive for archive, note in self.notes.items() if note.failure is Failure.UNREADABLE)
 
     def may_know_more(self, archive: ArchiveRef) -> bool:
-        """Whether an Archive has not had its say: it was asked in vain, or not at all."""
+        """Return whether an Archive has not been heard: it was asked in vain, or not at all."""
         note = self.notes.get(archive)
         return note is None or note.verdict is Verdict.SILENT or (note.failure is not None and note.failure.is_silence)
 
     def is_left_open_by(self, heard: ReceivedAnswer) -> bool:
-        """Whether the last edition is wanted, and an answer neither names a later one nor says that it is of the
-        Original: it may be of an old Copy."""
+        """Return whether the last edition is wanted, and the answer neither names a later one nor says that it is of
+        the Original.
+
+        Such an answer may be of an old Copy.
+        """
         is_silent = heard.answer.next_edition is None and heard.state is None
         return is_silent and self.wanted.relation.begins_with_last_edition
 
-    # --- the word of those who decide ---
-
     @property
     def word(self) -> Word:
-        """What those who decide about the label have said by now."""
+        """The answer so far of the Archives that decide about the label."""
         if not self.has_home:
             return Word.NO_HOME
         if self._word is None:
@@ -242,7 +249,7 @@ class Question:
 
     @property
     def deciders_asked(self) -> float:
-        """When the last of those who decide was asked."""
+        """The time at which the last of the deciding Archives was asked."""
         asked = (note.asked_at for archive in self.deciders if (note := self.notes.get(archive)) is not None)
         return max(asked, default=self.began)
 
@@ -267,31 +274,35 @@ class Question:
         return Word.NOT_HERE if heard.state is State.COPY else Word.GIVEN
 
     def forget_word(self) -> None:
-        """An answer was added: what those who decide have said may be another."""
+        """Drop the cached word: an answer was added, which may change it."""
         self._word = None
 
     def decide(self, deciders: tuple[ArchiveRef, ...], unreachable: LabelForms | None) -> None:
-        """Others decide from now on: the home has named a successor."""
+        """Change the Archives that decide: the home has named a successor."""
         self.deciders, self.unreachable, self._word = deciders, unreachable, None
 
     @property
     def is_denied(self) -> bool:
-        """Whether every home says that it never gave the label away, so that no other can have the Original (E62)."""
+        """True if every home says that it never gave the label away, so that no other Archive can have the Original
+        (E62)."""
         notes = [self.notes.get(archive) for archive in self.deciders]
         return bool(notes) and all(note is not None and note.final for note in notes)
 
     @property
     def is_disclaimed(self) -> bool:
-        """Whether a home has nothing and says that it cannot tell whether it gave the label away: then the claims of
-        Archives that nobody trusts need proof (E62)."""
+        """True if a home has nothing and cannot tell whether it gave the label away.
+
+        Then claims of Archives that are not trusted need proof (E62).
+        """
         notes = map(self.notes.get, self.deciders)
         return any(note is not None and note.final is False for note in notes)
 
     @property
     def may_be_offered_elsewhere(self) -> bool:
-        """Whether what the home does not offer may come from another (R §9.2: each Archive its own relations).
+        """True if another Archive may offer a relation that the home does not (R §9.2: each Archive offers its own
+        relations).
 
-        The home's word on files and editions is final (E68).
+        The home's answer about files and editions is final (E68).
         """
         relation = self.wanted.relation
         if relation.is_itself or relation.begins_with_last_edition:
@@ -300,26 +311,25 @@ class Question:
 
     @property
     def whole(self) -> Question:
-        """The question for the whole relation, of which this one asks for a beginning; or this one (E101)."""
+        """The question for the whole relation if this one asks for a beginning of it; otherwise this question
+        (E101)."""
         return self.path[-1] if self.reason is Reason.BEGINNING else self
 
     @property
     def trusted(self) -> Collection[ArchiveRef]:
-        """Whose claims are followed while those who decide are silent."""
+        """The Archives that are followed while those that decide are silent."""
         return self.authority.trusted
 
     def may_speak(self, archive: ArchiveRef) -> bool:
-        """Whether the word of an Archive counts without proof."""
+        """Return whether the answers of an Archive count without proof."""
         return not self.has_home or archive in self.deciders or archive in self.trusted
 
     @property
     def awaits_a_home(self) -> bool:
         return any(home in self.pending or home in self.waiting for home in self.authority.homes)
 
-    # --- the known holder of an item without a home ---
-
     def release(self, archive: ArchiveRef) -> None:
-        """An Archive does not hold the Original, by its own word."""
+        """Note that an Archive does not hold the Original, by its own answer."""
         if archive == self.holder:
             self.holder = None
 
@@ -340,7 +350,7 @@ class Question:
         return self.holder is not None and (self.holder in self.pending or self.holder in self.waiting)
 
     def to_hop(self) -> trace.Hop:
-        self.forget_word()  # what came too late is told as well
+        self.forget_word()  # reports answers that came too late as well
         parent = self.path[-1].number if self.path else None
         reports = tuple(self._explain(note.report(archive)) for archive, note in self.notes.items())
         return trace.Hop(
@@ -348,7 +358,8 @@ class Question:
         )
 
     def _explain(self, report: Report) -> Report:
-        """With the reason why another answer was better, or why it was followed in the place of the home."""
+        """Return the report with the reason why another answer was better, or why it was followed in place of the
+        home."""
         if report.verdict.leads_on:
             return replace(report, stands_in=self._stand_in(report.archive))
         if report.verdict is not Verdict.OUTRANKED:
@@ -368,7 +379,8 @@ class Question:
         return replace(report, because=because)
 
     def _needs_proof(self, archive: ArchiveRef) -> bool:
-        """Whether no claim of that Archive is followed, since those who decide are silent or cannot tell."""
+        """Return whether claims of that Archive are not followed, because the Archives that decide are silent or
+        cannot tell."""
         if archive in self.trusted:
             return False
         if self.word is Word.NOT_HERE:
@@ -376,7 +388,7 @@ class Question:
         return self.word in (Word.SILENT, Word.AWAITED)
 
     def _stand_in(self, archive: ArchiveRef) -> StandIn | None:
-        """Why the word of an Archive that does not decide counts while those who decide are silent."""
+        """Return why an Archive that does not decide counts while those that decide are silent; None if it does not."""
         if self.word not in (Word.SILENT, Word.AWAITED) or archive not in self.trusted or is_home(archive, self.label):
             return None
         if archive in self.authority.copy_holders:
@@ -388,7 +400,7 @@ class Question:
 
     @property
     def _leading(self) -> ReceivedAnswer | None:
-        """Whose answer was taken or, if none was, followed first."""
+        """The answer that was taken; or, if none was, the answer that was followed first."""
         for verdict in (Verdict.CHOSEN, Verdict.FOLLOWED):
             for heard in self.heard:
                 if self.notes[heard.archive].verdict is verdict:

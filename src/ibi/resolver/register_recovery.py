@@ -1,8 +1,8 @@
-"""A lost register, made anew from the signed registers that Archives keep (E94): which one is believed, and what
-becomes of its entries.
+"""Recovery of a lost register from the signed registers that Archives keep (E94): which one to believe, and its
+entries.
 
-A signed register has no registration keys and no addresses of people. An Archive with a public key is recognised by its
-signature and brings its registration key with its next inclusion; one without has to send its mail again.
+A signed register has no registration keys and no e-mail addresses. An Archive with a public key is recognised by its
+signature, and brings its registration key with its next inclusion. An Archive without one must send its e-mail again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibi.signing import InvalidStatement, PublicKey
 from ibi.vocabulary import ArchiveProtocol
 
 _FEWEST: Final = 2
-"""Archives that have to agree on the key of the resolver, where it is not known otherwise."""
+"""Archives that must agree on the key of the resolver, if it is not known in another way."""
 _NOT_KNOWN: Final = IPv4Address(0)
 
 
@@ -49,7 +49,7 @@ class RegistersContradict(IbiError):
 
 
 class SourceVerdict(StrEnum):
-    """What an offered register is worth."""
+    """The verdict on an offered register."""
 
     TAKEN = "taken"
     OLDER = "older"
@@ -59,7 +59,7 @@ class SourceVerdict(StrEnum):
 
 
 class JudgedSource(NamedTuple):
-    """One Archive that was asked, and what came of it."""
+    """One Archive that was asked, and the result."""
 
     source: str
     verdict: SourceVerdict
@@ -69,20 +69,20 @@ class JudgedSource(NamedTuple):
 
 
 class LostArchive(NamedTuple):
-    """An Archive that the newest register lacks, as the latest earlier one lists it."""
+    """An Archive that the newest register lacks, as the latest earlier register lists it."""
 
     listed: ListedArchive
     issued: int
-    """Of the earlier register, in POSIX seconds."""
+    """Date of the earlier register, in POSIX seconds."""
 
 
 class ChosenRegister(NamedTuple):
-    """The newest register that counts, and what became of each source."""
+    """The newest register that counts, and the verdict on each source."""
 
     register: SignedRegister
     sources: tuple[JudgedSource, ...]
     lost: tuple[LostArchive, ...] = ()
-    """Archives of earlier registers that the newest lacks, without saying that they were removed."""
+    """Archives of earlier registers that the newest lacks without recording a removal."""
 
 
 def choose_register(
@@ -91,11 +91,14 @@ def choose_register(
     own: Iterable[PublicKey] = (),
     own_changes: Iterable[str] = (),
 ) -> ChosenRegister:
-    """The newest register signed by the key of the former resolver.
+    """Return the newest register signed by the key of the former resolver.
 
-    That key is `named` by the operator; or it is one of the resolver's `own` keys, which were put back from a backup;
-    or all Archives that were asked agree on it, and they are two at least. Keys that it named in its place count as it
-    does. A key that was replaced, by `own_changes` or by those of a register, counts for registers of before alone.
+    1. The operator has `named` that key.
+    2. Or it is one of the resolver's `own` keys, restored from a backup.
+    3. Or all Archives that were asked agree on it, and they are at least two.
+
+    Keys that it named as its successors count like it. A replaced key, by `own_changes` or by those of a register,
+    counts only for registers from before the replacement.
     """
     read = [_read_offer(offer) for offer in offers]
     found = [(offer.source, register) for offer, register in zip(offers, read, strict=True) if register is not None]
@@ -144,7 +147,7 @@ def _read(statement: str | None) -> SignedRegister | None:
 
 
 def _is_late(register: SignedRegister, changes: Iterable[str]) -> bool:
-    """Whether its key was replaced before it was issued: the key may have leaked."""
+    """Return whether its key was replaced before it was issued: the key may have leaked."""
     replaced = replaced_at(register.signer, changes)
     return replaced is not None and register.issued > replaced
 
@@ -160,7 +163,7 @@ def _trusted_keys(
     if any(_is_signed(register, keys) for register in registers):
         return keys
     signers = {register.signer for register in registers}
-    # One that was signed before the key was replaced is signed by a key that the latest one has followed.
+    # A register from before a key change is signed by a key that the latest key succeeded.
     latest = [each.signer for each in registers if signers <= {each.signer, *former_keys(each.signer, each.changes)}]
     if registers and not latest:
         raise RegisterKeyUnknown(reason=f"The Archives disagree: their registers are signed by {_words(signers)}")
@@ -207,14 +210,14 @@ def _judge_source(
     return JudgedSource(offer.source, SourceVerdict.OLDER, "older than the newest", *facts)
 
 
-# --- entries ----------------------------------------------------------------------------------------------------------
-
-
 def recovered_registrations(
     register: SignedRegister, now: Instant, lost: Iterable[LostArchive] = ()
 ) -> tuple[Registration, ...]:
-    """The registrations of a register, without that of the Archive of the resolver's own server, and of those that it
-    `lost`. They keep their seniority, and are asked where they were last; the registration key of each is not known."""
+    """Return the registrations of a register and of the `lost` Archives, without the Archive of the resolver's own
+    server.
+
+    They keep their seniority and their last address. The registration key of each is unknown.
+    """
     listed = [*(each for each in register.archives if each.registered), *(each.listed for each in lost)]
     return tuple(_registration(each, now, is_shared=_is_shared(each, listed)) for each in listed)
 
@@ -244,5 +247,5 @@ def _registration(listed: ListedArchive, now: Instant, *, is_shared: bool) -> Re
 
 
 def _recovered_inclusion(address: str, protocol: ArchiveProtocol, now: Instant) -> Inclusion:
-    """What its next request says of an Archive is empty until then."""
+    """Return an inclusion. The fields that come with the Archive's next request are empty until then."""
     return Inclusion(address, _NOT_KNOWN, protocol, "", "", Instant(now.seconds))

@@ -1,10 +1,12 @@
-"""One persistent URL being resolved: says what to ask of whom, takes answers and failures, ends in one outcome.
+"""The resolution of one persistent URL: it names the requests to send, takes answers and failures, and ends in one
+outcome.
 
-Nothing here waits or sends. The driver of a resolution sends what `requests` gives, hands back each `Asking` with its
-answer or failure and the time, calls `advance` at `wake_at`, and stops when `outcome` is there (R §8.2).
+Nothing here waits or sends. The driver of a resolution sends the result of `requests`. It hands back each `Asking` with
+its answer or failure and the time, calls `advance` at `wake_at`, and stops when `outcome` is set (R §8.2).
 
-A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
-one that leads nowhere gives way to the one before it. A late answer reopens its question: it may be the honest one.
+A question goes to all Archives. An answer with the URL ends the search. An answer with a pointer leads to another
+question. A question that leads nowhere gives way to the one before it. A late answer reopens its question: it may be
+the honest one.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _POLICY: Final = Policy()
 
 
 class _Confirmation(NamedTuple):
-    """An Archive is asked again with the whole address of the reader, and waited for `until` then at most (E76)."""
+    """An Archive is asked again with the whole address of the reader, and waited for at most `until` (E76)."""
 
     question: Question
     archive: ArchiveRef
@@ -50,9 +52,11 @@ class _Confirmation(NamedTuple):
 
 
 class Resolution:
-    """`archives` are all that are included; `clients` the reader's address and the proxies', `preferences` those of
-    the reader's languages, which no Archive learns (R Table 8.6). `now` is monotonic, in seconds, from any beginning;
-    `today` is the time of day in POSIX seconds, by which labels of the future are told.
+    """A resolution in progress.
+
+    `archives` are all included Archives. `clients` are the addresses of the reader and of the proxies. `preferences`
+    are the reader's languages, which no Archive learns (R Table 8.6). `now` is monotonic time in seconds, from any
+    origin. `today` is the time of day in POSIX seconds, by which labels of the future are recognised.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class Resolution:
     ) -> None:
         self._url, self._clients = url, clients
         self._archives = tuple(dict.fromkeys(archives)) if len(archives) > 1 else tuple(archives)
-        # E21: `ibiurl.language` overrides what the browser says.
+        # E21: `ibiurl.language` overrides the languages of the browser.
         self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
         self._base, self._policy = base, policy
         latest = None if today is None else int(today) + policy.latest_date
@@ -91,15 +95,13 @@ class Resolution:
         self._ask(Referral(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
         self._advance(now)
 
-    # --- what the driver sees ---
-
     @property
     def outcome(self) -> Outcome | None:
         return self._outcome
 
     @property
     def wake_at(self) -> float:
-        """When `advance` has to be called if nothing else happens before."""
+        """The time at which `advance` must be called if nothing else happens before."""
         times = [self._deadline]
         if self._confirmation is not None:
             times.append(self._confirmation.until)
@@ -117,7 +119,7 @@ class Resolution:
         return tuple(question.label for question in self._questions)
 
     def requests(self) -> tuple[Asking, ...]:
-        """What is to be sent now; each is given once."""
+        """Return the requests to send now; each is returned once."""
         sent, self._outbox = tuple(self._outbox), []
         return () if self._outcome is not None else sent
 
@@ -125,7 +127,8 @@ class Resolution:
         self, asking: Asking, answer: UrlList | Deletion | None, now: float, *, final: bool | None = None,
         transferred_to: Label | None = None, copies_at: tuple[Label, ...] = (), max_age: int = 0,
     ) -> None:  # fmt: skip
-        """An Archive has answered; None if it has no such item. The rest is what it told in headers of its own."""
+        """Take the answer of an Archive; None if it has no such item. The other arguments come from IBI headers of
+        the answer."""
         archive, question = asking.archive, self._questions[asking.question]
         note = question.settle(asking, now)
         if note is None:
@@ -154,14 +157,15 @@ class Resolution:
         self._advance(now)
 
     def _is_of_no_use(self, archive: ArchiveRef, answer: UrlList, question: Question) -> bool:
-        """Whether nothing needed can be read of the answer (E47), or its URL is the very link that is followed."""
+        """Return whether the answer has no readable part that is needed (E47), or its URL is the followed link
+        itself."""
         if is_unreadable(archive, answer, question.wanted, self._preferences):
             return True
         entry = answer.entry(question.wanted.relation)
         return entry is not None and entry.url is not None and leads_back(entry.url, self._base, self._url)
 
     def failure(self, asking: Asking, reason: Failure, now: float) -> None:
-        """An Archive could not be asked, or gave nothing that can be read."""
+        """Record that an Archive could not be asked, or gave no readable answer."""
         note = self._questions[asking.question].settle(asking, now)
         if note is None:
             return
@@ -172,14 +176,12 @@ class Resolution:
         self._advance(now)
 
     def advance(self, now: float) -> None:
-        """Take note that time went by, and that nothing else has happened."""
+        """Record that time has passed, and that nothing else has happened."""
         self._advance(now)
-
-    # --- what Archives say ---
 
     def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion, note: Note) -> None:
         if question.may_speak(archive):
-            self._way.link(answer.ibi)  # a stranger's word that two labels are one could hide one of them
+            self._way.link(answer.ibi)  # a stranger's claim that two labels are one could hide one of them
         if question is not self._current and question not in self._path():
             self._reopened.append(question)
         if isinstance(answer, Deletion):
@@ -201,7 +203,8 @@ class Resolution:
                 note.broken_rule = rule.__name__
 
     def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
-        """The home, or the successor that it named, says who holds the Original now (E63)."""
+        """Follow a transfer: the home, or the successor that it named, says which Archive holds the Original now
+        (E63)."""
         chain = self._addressing.chain_after(question, archive, to)
         if chain is None or chain == question.successors:
             return
@@ -210,7 +213,7 @@ class Resolution:
         self._outbox += question.ask_some(question.deciders, now)
 
     def _return_to(self, question: Question, archive: ArchiveRef) -> None:
-        """Who decides about a question has spoken after the search went on by the word of others: its word counts."""
+        """Go back to a question if an Archive that decides has answered it after the search went on without it."""
         path = self._path()
         if archive not in question.deciders or question is self._current or question not in path:
             return
@@ -221,8 +224,6 @@ class Resolution:
         if isinstance(lead, Referral) and lead.forms == child.forms and lead.wanted == child.wanted:
             return
         self._current = question
-
-    # --- going on ---
 
     def _advance(self, now: float) -> None:
         self._now = now
@@ -245,7 +246,7 @@ class Resolution:
         return () if self._current is None else (*self._current.path, self._current)
 
     def _move(self, question: Question, now: float) -> bool:
-        """Take one step from a question; False if there is nothing to do but wait."""
+        """Take one step from a question; return False if there is nothing to do but wait."""
         if question.waiting:
             self._ask_others(question, now)
         if question.deletions and (question.word is Word.DELETED or question.holder_deletion is not None):
@@ -274,8 +275,11 @@ class Resolution:
         return step is not None
 
     def _last_resort(self, question: Question) -> Referral | None:
-        """What is asked of the item itself next. Where a beginning of the relation led on, the languages were chosen on
-        that way; where it named a later edition, there is one."""
+        """Return the next question about the item itself; None if there is none.
+
+        If a beginning of the relation led on, the languages were chosen on that way. If it named a later edition, there
+        is one.
+        """
         asked = (each for each in self._questions if each.reason is Reason.BEGINNING and each.whole is question)
         of_beginnings = [self._hearing(each) for each in asked]
         led_on = any(isinstance(hearing.best, Referral) for hearing in of_beginnings)
@@ -288,7 +292,7 @@ class Resolution:
         return None
 
     def _ask_others(self, question: Question, now: float) -> None:
-        """Put the question to those who were not asked yet, if it is time for them."""
+        """Put the question to the Archives that were not asked yet, if it is time for them."""
         word = question.word
         if word is not Word.AWAITED:
             if self._is_time_for_all(question, now):
@@ -299,7 +303,8 @@ class Resolution:
             self._outbox += question.ask_some(question.trusted, now)
 
     def _have_others_answered(self, question: Question, now: float) -> bool:
-        """Whether all were asked for what the home does not offer, and had their time."""
+        """Return whether all Archives were asked for a relation that the home does not offer, and answered or timed
+        out."""
         if question.waiting:
             self._outbox += question.ask(now, ask_all=True)
         return self._patience.is_settled(question, now)
@@ -316,8 +321,10 @@ class Resolution:
         return None
 
     def _is_settled(self, question: Question, now: float) -> bool:
-        """Whether the question need not wait for more answers. If the Original is required, a claim waits for all
-        others, with which it is counted."""
+        """Return whether the question need not wait for more answers.
+
+        If the Original is required, a claim waits for all other claims, so that they can be counted.
+        """
         word = question.word
         if word is Word.GIVEN:
             return self._patience.is_home_heard(question, now)
@@ -343,7 +350,8 @@ class Resolution:
         return not question.pending and self._lead(question, now) is None
 
     def _end_deleted(self, question: Question, now: float) -> bool:
-        """E20: the holder's word is enough, but others are given a moment to tell of their Copies."""
+        """End with the deletion (E20). The holder's answer is enough, but others get a moment to report their
+        Copies."""
         if not (self._patience.all_had_a_moment(question, now) or self._patience.is_settled(question, now)):
             return False
         if question.path:
@@ -352,13 +360,11 @@ class Resolution:
             self._outcome = find_deletion(question)
         return True
 
-    # --- choosing among answers: resolution step 2 ---
-
     def _hearing(self, question: Question) -> AnswerSet:
-        """All valid answers to a question that count."""
+        """Return all valid answers to a question that count."""
         heard = self._counted_answers(question)
         if question.whole.reason is Reason.NO_NEXT_EDITION:
-            # One that was silent when the last edition was asked for may know of a later one than it says here.
+            # An Archive that was silent when the last edition was asked for may know a later one than it says here.
             heard = tuple(each for each in heard if not question.whole.path[-1].may_know_more(each.archive))
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
@@ -382,17 +388,18 @@ class Resolution:
         lead = self._first_lead(question)
         return lead if lead is not None and self._patience.may_take(question, lead, now) else None
 
-    # --- requireditemstatus=Original: resolution step 4 ---
-
     def _original(self, question: Question, now: float) -> Referral | None:
-        """All Archives that claim it are counted, so all are waited for; pointers are followed before the silence of
-        one has used up the time.
+        """Choose the required Original, or return a pointer to follow (`requireditemstatus=Original`, resolution step
+        4).
+
+        All Archives that claim it are counted, so all are waited for. Pointers are followed before a silent Archive has
+        used up the time.
         """
         if not self._patience.may_count_originals(question, now):
             return None
         hearing = self._hearing(question)
         if not hearing.has_believed_original:
-            # An Archive with a Copy may well know the IBI under which another has the Original.
+            # An Archive with a Copy may know the IBI under which another has the Original.
             pointer = self._first_pointer(question)
             if pointer is not None:
                 return pointer
@@ -410,11 +417,11 @@ class Resolution:
         else:
             self._outcome = judged
 
-    # --- moving between questions ---
-
     def _turns_back(self, question: Question) -> bool:
-        """Far from the beginning, earlier answers that lead elsewhere have their turn: a liar's way has no end, and the
-        honest one would not be tried in time.
+        """Turn back to an earlier question if the path has become long; return whether it did.
+
+        Far from the start, earlier answers that lead elsewhere get their turn. A liar's path has no end, and the honest
+        path would not be tried in time.
         """
         if len(question.path) < self._policy.fair_after:
             return False
@@ -430,26 +437,26 @@ class Resolution:
         return False
 
     def _leads_elsewhere(self, earlier: Question, question: Question) -> bool:
-        """Whether what would be done first at an earlier question is worth turning back for."""
+        """Return whether the first lead of an earlier question is worth turning back for."""
         misled = 0 if question.pointed_by is None else self._way.misled.get(question.pointed_by, 0)
         for lead in self._hearing(earlier).first_leads():
             if isinstance(lead, Referral):
                 if self._way.may_follow(lead, earlier):
                     return lead.heard is not None and self._way.misled.get(lead.heard.archive, 0) <= misled
             elif not self._url.required_original:
-                # A Copy was there all the time, and not taken because more may come.
+                # A Copy was there all the time. It was not taken because more may come.
                 return lead.entry.state is State.ORIGINAL
         return False
 
     def _ask(self, step: Referral, parent: Question | None, now: float) -> None:
-        """Put a new question, to those first who are likely to know."""
+        """Put a new question, first to the Archives that are likely to know."""
         to = self._addressing.addressees(step, parent, self._questions, self._now)
         if step.heard is not None and parent is not None:
             parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
         url = self._url
         request = UrlRequest(
             self._clients, to.label, step.wanted.asked, url.applied_path, url.file_list, url.spelled_path
-        )  # E16: path and list travel along
+        )  # E16: the path and the list are passed on
         question = Question.put(len(self._questions), step, request, to, parent, now)
         question.coarsen = self._policy.coarse_request
         self._way.add(step.forms, step.wanted)
@@ -457,11 +464,12 @@ class Resolution:
         self._outbox += question.ask(now, ask_all=not to.waiting)
         self._current = question
 
-    # --- ends ---
-
     def _choose(self, question: Question, located: Match) -> None:
-        """Send the reader there; after a second question to an Archive that may decide by the reader's address, and
-        was not told all of it (E76)."""
+        """Choose the match, and send the reader there.
+
+        An Archive that may decide by the reader's address, and got only a part of it, is asked a second time first
+        (E76).
+        """
         archive = located.heard.archive
         note = question.notes[archive]
         if self._may_ask_again(note):
@@ -473,11 +481,11 @@ class Resolution:
         self._outcome = redirect(self._url, self._base, self._clients, located)
 
     def _may_ask_again(self, note: Note) -> bool:
-        """Whether the answer of an Archive may be another one for this very reader."""
+        """Return whether the Archive may answer differently for this particular reader."""
         return self._policy.asks_again and note.is_coarse and note.again is None and not note.is_for_all
 
     def _ask_again(self, question: Question, archive: ArchiveRef) -> None:
-        """It has a second, or twice the time that it took at first."""
+        """Ask an Archive again. Its timeout is `patience`, or twice the time of its first answer if that is longer."""
         note = question.notes[archive]
         took = 0.0 if note.answered_at is None else note.answered_at - note.asked_at
         until = min(self._deadline, self._now + max(self._policy.patience, 2 * took))
@@ -485,8 +493,11 @@ class Resolution:
         self._confirmation = _Confirmation(question, archive, until)
 
     def _ask_again_in_vain(self, question: Question) -> bool:
-        """Ask an Archive again that has the item, and gave a part of the reader's address nothing of use: it may not
-        be for every reader of that network. Each is asked so once, whatever the question."""
+        """Ask an Archive again that has the item, but had nothing useful for a part of the reader's address.
+
+        The item may not be open to every reader of that network. Each Archive is asked again in this way once, whatever
+        the question.
+        """
         for heard in self._counted_answers(question):
             note = question.notes[heard.archive]
             is_of_use = note.hearing is not None and note.hearing.leads_anywhere
@@ -497,7 +508,7 @@ class Resolution:
         return False
 
     def _take_first_answer(self) -> None:
-        """The Archive that was asked again does not answer: what it said at first counts."""
+        """Use the first answer of an Archive that does not answer the second question."""
         assert self._confirmation is not None  # it was asked
         question, archive, _ = self._confirmation
         self._confirmation = None
@@ -506,12 +517,12 @@ class Resolution:
         question.notes[archive].again = AskedAgain.UNHEARD
 
     def _give_up(self, question: Question) -> None:
-        """Leave a question: for one that was left before its time, or else for the one before it."""
+        """Leave a question, for a question that was left early, or else for the one before it."""
         self._patience.slow |= question.pending
         self._way.note_misled(question)
         tells_nothing = question.reason is Reason.BEGINNING and not question.heard and not question.silent
         if not tells_nothing and len(self._hearing(question).heard) == len(self._counted_answers(question)):
-            self._given_up.append(question)  # what does not count here was not said in time of the question before
+            self._given_up.append(question)  # answers that do not count here came too late for the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:
             parent, self._current = self._current, self._reopened.pop()
@@ -519,7 +530,7 @@ class Resolution:
                 self._reopened.insert(0, parent)
 
     def _at_deadline(self) -> Outcome:
-        """Whatever has been found, the deepest question first."""
+        """Return the result so far, from the deepest question first."""
         for question in reversed(self._questions):
             hearing = self._hearing(question)
             if self._url.required_original:
@@ -534,7 +545,8 @@ class Resolution:
         return self._verdict()
 
     def _verdict(self) -> Outcome:
-        """Nothing was found. The path that was tried first says why, unless it went in a circle."""
+        """Return the outcome if nothing was found. The path that was tried first gives the reason, unless it is a
+        circle."""
         question = self._given_up[0]
         outcome = ending(question, self._hearing(question), self._url.label)
         if isinstance(outcome, Deleted):

@@ -1,8 +1,8 @@
-"""The register of a resolver as it is published: a statement of the kind `register` (E94).
+"""The published register of a resolver: a signed statement of the kind `register` (E94).
 
-Archives keep it, and with it resolve links for their own readers while the resolver is away. It tells what belief
-needs: who is registered since when and for which prefixes, on which hosts its URLs may be, and whom it named for its
-Copies. Keys of registration and addresses of people are not in it.
+Archives keep it, and resolve links with it for their own readers while the resolver is away. It has the facts that
+trust needs: which Archives are registered, since when and for which prefixes, on which hosts their URLs may be, and
+which Archives they named for their Copies. Registration keys and e-mail addresses are not in it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ibi.vocabulary import ArchiveProtocol
 KIND: Final = "register"
 MOST_ARCHIVES: Final = 10_000
 MOST_COPIES: Final = 256
-"""Archives that one home may name as holders of its Copies."""
+"""Most Archives that one home may name as holders of its Copies."""
 
 _Short = Annotated[str, msgspec.Meta(max_length=512)]
 _Holder = Annotated[str, msgspec.Meta(max_length=512 * (MOST_COPY_PREFIXES + 1))]
@@ -49,7 +49,7 @@ _Texts = Annotated[list[_Short], msgspec.Meta(max_length=MOST_PREFIXES + 2)]
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
-    """One Archive. Members that a later version added are passed over."""
+    """One Archive. Members that a later version added are ignored."""
 
     service: Annotated[list[_Short], msgspec.Meta(min_length=1, max_length=2)]
     registered: int
@@ -82,8 +82,7 @@ class _Register(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ListedArchive:
-    """An Archive of the list: who it is and where, the prefixes of which it is the home, its public key, and those
-    before it."""
+    """An Archive of the list: its identity and address, its prefixes as a home, its public key, and its former keys."""
 
     home: Home
     prefixes: frozenset[str]
@@ -91,7 +90,7 @@ class ListedArchive:
     key: PublicKey | None = None
     former_keys: tuple[PublicKey, ...] = ()
     awaits_key: bool = False
-    """Whether it has to bring its registration key again: the resolver lost it."""
+    """True if it must bring its registration key again because the resolver lost it."""
 
     @classmethod
     def of_registration(cls, registration: Registration, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
@@ -104,8 +103,10 @@ class ListedArchive:
     def of_own(
         cls, own: ArchiveRef, copies: Iterable[CopyHolder] = (), keys: tuple[PublicKey, ...] = ()
     ) -> ListedArchive:
-        """The Archive of the resolver's own server, which counts as registered before all others. `keys` are its
-        present one, and those before it."""
+        """Return the entry for the resolver's own Archive, which counts as registered before all others.
+
+        `keys` are its present key and those before it.
+        """
         home, key = Home(own.service, own, None, frozenset(copies)), keys[0] if keys else None
         return cls(home, frozenset(own.home_prefixes), key=key, former_keys=keys[1 : MOST_FORMER_KEYS + 1])
 
@@ -131,16 +132,16 @@ class ListedArchive:
 
 @dataclass(frozen=True)
 class SignedRegister:
-    """A register that its resolver has signed. `text` is the statement as it came, and is kept."""
+    """A register that its resolver has signed. `text` is the statement as received, and is kept."""
 
     text: str
     signer: PublicKey
     resolver: str
     issued: int
-    """POSIX seconds; a later list has a later one."""
+    """POSIX seconds; a later register has a later time."""
     archives: tuple[ListedArchive, ...]
     changes: tuple[str, ...] = ()
-    """The statements by which former keys of the resolver named the next ones."""
+    """The statements by which former keys of the resolver named their successors."""
     removed: tuple[RemovedArchive, ...] = ()
 
     @cached_property
@@ -148,13 +149,15 @@ class SignedRegister:
         return etag_of(self.text)
 
     def find(self, service: LabelForms) -> ListedArchive | None:
-        """The entry of an Archive, by any form of its label."""
+        """Return the entry of an Archive, by any form of its label."""
         wanted = set(service.labels)
         return next((each for each in self.archives if not wanted.isdisjoint(each.home.service.labels)), None)
 
     def lost_since(self, before: SignedRegister) -> tuple[ListedArchive, ...]:
-        """Return the registered Archives of an earlier list that this one lacks, without saying that they were removed:
-        the resolver lost them, with a backup perhaps."""
+        """Return the registered Archives of an earlier list that this one lacks without recording a removal.
+
+        The resolver lost them, perhaps by restoring a backup.
+        """
         return tuple(each for each in before.archives if each.registered and not self._accounts_for(each))
 
     def _accounts_for(self, listed: ListedArchive) -> bool:
@@ -165,7 +168,7 @@ class SignedRegister:
         return any(each.at >= listed.registered and not labels.isdisjoint(each.service.labels) for each in self.removed)
 
     def refs(self) -> tuple[ArchiveRef, ...]:
-        """The Archives that can be asked."""
+        """Return the Archives that can be asked."""
         return tuple(each.home.archive for each in self.archives if each.home.archive is not None)
 
     def homes(self) -> Homes:
@@ -173,12 +176,12 @@ class SignedRegister:
 
 
 def etag_of(text: str) -> str:
-    """The entity tag of a statement: both sides compute it from what they have."""
+    """Return the entity tag of a statement: both sides compute it from their copy."""
     return f'"{sha256(text.encode()).hexdigest()[:40]}"'
 
 
 def register_entries(archives: Iterable[ListedArchive]) -> list[dict[str, object]]:
-    """The list without its date and its signature: equal for equal registers."""
+    """Return the list without its date and signature: equal for equal registers."""
     entries: list[dict[str, object]] = msgspec.to_builtins([each.to_entry() for each in archives])
     return entries[:MOST_ARCHIVES]
 
@@ -191,8 +194,11 @@ def sign_register(
     changes: Iterable[str] = (),
     removed: Iterable[RemovedArchive] = (),
 ) -> str:
-    """`changes` are the statements by which former keys of the resolver named the next ones (E83); `removed` are the
-    Archives that its administrator took from the list."""
+    """Return the signed statement.
+
+    `changes` are the statements by which former keys of the resolver named their successors (E83). `removed` are the
+    Archives that its administrator took off the list.
+    """
     claims: dict[str, object] = {"resolver": resolver, "issued": issued, "archives": entries}
     if told := list(changes)[-MOST_CHANGES:]:
         claims["changes"] = told
@@ -202,8 +208,11 @@ def sign_register(
 
 
 def read_register(text: str) -> SignedRegister:
-    """`InvalidStatement` if it is none. Whether `signer` is the key of a resolver that is trusted is for the caller to
-    decide. An Archive that cannot be understood, of a later version perhaps, is left out."""
+    """Return the register; raise `InvalidStatement` if it is none.
+
+    The caller must decide whether `signer` is the key of a trusted resolver. An Archive that cannot be parsed, perhaps
+    from a later version, is left out.
+    """
     statement = read_statement(text, KIND)
     try:
         found = msgspec.convert(statement.claims, _Register)
@@ -269,15 +278,15 @@ def _spellings(service: LabelForms) -> list[str]:
 
 
 class OfferedRegister(NamedTuple):
-    """What an Archive that was asked for the register that it keeps has sent."""
+    """The reply of an Archive that was asked for the register that it keeps."""
 
     source: str
     """The URL of the Archive."""
     statement: str | None
     failure: str | None = None
-    """Why there is no statement."""
+    """The reason why there is no statement."""
     keeper: PublicKey | None = None
     """The key of the Archive, which it proved for this statement; None if it proved none."""
     former: str | None = None
-    """The fullest of the registers that it kept before, which listed Archives that a later one lacked; None if it sent
+    """The fullest earlier register that it kept because a later one lacked some of its Archives; None if it sent
     none."""

@@ -1,4 +1,4 @@
-"""How a resolution went: each question, what each Archive replied to it, and why another answer was better."""
+"""The record of a resolution: each question, the replies of the Archives, and why another answer was better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibi.vocabulary import State
 
 
 class Outranking(StrEnum):
-    """What another answer had before one (E54, E55)."""
+    """The advantage of a better answer (E54, E55)."""
 
     HOME = "the home of the label decides"
     HOLDER = "the holder is believed first"
@@ -36,8 +36,10 @@ def outranking(
     relation: Relation,
     among: Sequence[ReceivedAnswer],
 ) -> Outranking | None:
-    """Why `better` was taken and not `heard`, both `among` the answers to a question in order of arrival; None where it
-    is not one thing alone: the languages of a reader, say."""
+    """Return why `better` was taken and not `heard`; None if there is no single reason, as with a reader's languages.
+
+    Both are `among` the answers to a question, in order of arrival.
+    """
     if better.archive == holder:
         return Outranking.HOLDER
     if relation.begins_with_last_edition and better.knows_more and not heard.knows_more:
@@ -67,7 +69,7 @@ def _by_age(heard: ReceivedAnswer, better: ReceivedAnswer) -> Outranking | None:
 
 
 class Failure(StrEnum):
-    """Why an Archive gave no answer that could be read."""
+    """The reason why an Archive gave no readable answer."""
 
     UNREACHABLE = "it could not be reached"
     UNKNOWN_NAME = "its name was not found"
@@ -84,17 +86,17 @@ class Failure(StrEnum):
 
     @property
     def was_not_reached(self) -> bool:
-        """Whether a request was sent, or would have been, and no server answered it."""
+        """True if a request was sent, or would have been, and no server answered it."""
         return self in _NOT_REACHED
 
     @property
     def is_silence(self) -> bool:
-        """Whether the Archive has not had its say: it was not reached, or not asked."""
+        """True if the Archive was not heard: it was not reached, or not asked."""
         return self.was_not_reached or self.is_address or self is Failure.RESTING
 
     @property
     def is_address(self) -> bool:
-        """Whether nothing was sent because of the address alone."""
+        """True if nothing was sent because of the address alone."""
         return self in (Failure.FORBIDDEN_ADDRESS, Failure.OWN_ADDRESS)
 
 
@@ -110,7 +112,7 @@ _NOT_REACHED: Final = frozenset(
 
 
 class Verdict(StrEnum):
-    """What became of what an Archive said."""
+    """The effect of an Archive's reply."""
 
     CHOSEN = "its URL was chosen"
     FOLLOWED = "it pointed to the next question"
@@ -133,12 +135,12 @@ class Verdict(StrEnum):
 
     @property
     def is_silence(self) -> bool:
-        """Whether nothing was said that counts."""
+        """True if nothing was said that counts."""
         return self in (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
 
 
 class AskedAgain(StrEnum):
-    """What came of the second question to an Archive, the first to have the whole address of the reader (E76)."""
+    """The result of a second question to an Archive, the first with the whole address of the reader (E76)."""
 
     AWAITED = "it was asked again with the reader's address, and has not answered yet"
     HEARD = "it was asked again with the reader's address, and this is its second answer"
@@ -159,9 +161,9 @@ class Report:
     broken_rule: str | None = None
     """The name of the rule of `ibi.resolver.policy` that the answer, or a URL in it, broke."""
     because: Outranking | None = None
-    """Why another answer was better, if it was and that is one thing."""
+    """The single reason why another answer was better, if there is one."""
     stands_in: StandIn | None = None
-    """Why it was followed in the place of a silent home, if it was."""
+    """The reason why it was followed in place of a silent home, if it was."""
     transferred_to: Label | None = None
     """The service of the Archive to which it says that it gave the Original away (E63)."""
     copies_at: tuple[Label, ...] = ()
@@ -169,14 +171,14 @@ class Report:
     final: bool | None = None
     """Of an empty answer: whether it is certain that it never gave the label away; None if it does not say (E62)."""
     again: AskedAgain | None = None
-    """What came of asking it again, if it was."""
+    """The result of asking it again, if it was asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One question. `number` counts from 0; `parent` is the question that led to this one.
 
-    `word` is what the home said, or the successor that it named, and `deciders` who of these can be asked.
+    `word` is the answer of the home, or of the successor that it named. `deciders` are those of them that can be asked.
     """
 
     number: int
@@ -190,39 +192,42 @@ class Hop:
 
     @property
     def leading(self) -> tuple[Report, ...]:
-        """Of those whose word was taken."""
+        """The reports of the Archives that were chosen or followed."""
         return tuple(report for report in self.reports if report.verdict.leads_on)
 
     @property
     def is_failover(self) -> bool:
-        """Whether the word of an Archive was taken in the place of a silent home."""
+        """True if an Archive was followed in place of a silent home."""
         return any(report.stands_in is not None for report in self.reports)
 
     def unheard_among(self, archives: Iterable[ArchiveRef]) -> list[ArchiveRef]:
-        """Those of the `archives` that were not asked, or cannot be counted as having answered."""
+        """Return those of the `archives` that were not asked, or cannot be counted as having answered."""
         heard = {report.archive for report in self.reports if not report.verdict.is_silence}
         return [archive for archive in archives if archive not in heard]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All questions in the order in which they were asked."""
+    """All questions, in the order in which they were asked."""
 
     hops: tuple[Hop, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """`answer` is None if the Archive has no such item. It may be kept for `max_age` seconds (E32), by its headers.
+    """The reply of an Archive; `answer` is None if it has no such item.
 
-    The other members are what an Archive adds in headers of its own, since R's answers have no place for it.
+    The answer may be cached for `max_age` seconds, according to its headers (E32). The other members come from
+    additional headers of the Archive, because R's answers have no field for them.
     """
 
     answer: UrlList | Deletion | None
     max_age: int = 0
     final: bool | None = None
-    """Of an empty answer: whether the Archive is certain that it never gave the label away (`IBI-Final`, E62). None if
-    it does not say, as platforms of another make."""
+    """Of an empty answer: whether the Archive is certain that it never gave the label away (`IBI-Final`, E62).
+
+    None if it does not say, as other platforms do not.
+    """
     transferred_to: Label | None = None
     """The service of the Archive to which it gave the Original away (`IBI-Transferred-To`)."""
     copies_at: tuple[Label, ...] = ()
