@@ -1,1 +1,2 @@
-"""What the applications ask of the world. Adapters live in `storage` and `transport`; one contract suite tries each."""
+"""The interfaces that the applications need from the outside. Adapters live in `storage` and `transport`; one
+contract suite tests each."""

@@ -1,4 +1,5 @@
-"""What an Archive knows of itself: labels, secrets and keys, its membership, counts of its use, URLs of its items."""
+"""Stores for the state of an Archive: labels, secrets and keys, its membership, its usage counts, and URLs of its
+items."""
 
 from __future__ import annotations
 
@@ -20,195 +21,224 @@ from ibi.signing import PublicKey, SigningKey
 class ArchiveRecords(Protocol):
     """The record of the Archive of one data directory. Calls block, from any thread and process.
 
-    It is written once, whole and durably, and is for its owner alone: it holds a secret.
+    It is written once, whole and durably. It is readable only for its owner, because it holds a secret.
     """
 
     def read(self) -> ArchiveRecord | None:
-        """None if no Archive was begun. A `StorageError` if what is there cannot be read: it is never begun anew."""
+        """Return the record; None if no Archive was created.
+
+        Raise `StorageError` if the record cannot be read: a new one is never created in its place.
+        """
 
     def write(self, record: ArchiveRecord) -> bool:
-        """Keep the record; False if there is one already, which stays: of two callers at once, one succeeds."""
+        """Write the record. Return False if there is one already, which stays: of two concurrent callers, one
+        succeeds."""
 
 
 class KeyStore(Protocol):
-    """The key with which one Archive, or one resolver, signs. Calls block, from any thread and process."""
+    """The signing key of one Archive or one resolver. Calls block, from any thread and process."""
 
     def signing_key(self) -> SigningKey:
-        """The key, for its owner alone; drawn at random, and durable, when it is first asked for. A `StorageError` if
-        what is there cannot be read: it is never drawn anew without being asked."""
+        """Return the key, which only its owner can read. The first call generates it at random and durably.
+
+        Raise `StorageError` if the stored key cannot be read: it is never replaced without a request.
+        """
 
     def former(self) -> tuple[PublicKey, ...]:
-        """The keys that were in use before, the latest first: what they signed then stays signed."""
+        """Return the keys that were in use before, the latest first: their signatures from that time stay valid."""
 
     def changes(self) -> tuple[str, ...]:
-        """The statements by which former keys named the next ones (`ibi.messages.signatures`), the oldest first."""
+        """Return the statements by which former keys named their successors (`ibi.messages.signatures`), the oldest
+        first."""
 
     def replace(self) -> SigningKey:
-        """Draw another key, which counts from now on; the one before is among the former, whatever happens, and has
-        signed that this one takes its place."""
+        """Generate a new key, which counts from now on.
+
+        Whatever happens, the previous key is among the former ones, and has signed that this one replaces it.
+        """
 
 
 class ResolverKeys(Protocol):
-    """The keys of resolvers that this Archive has asked, by their addresses as the settings have them, without a final
-    slash. Calls block, from any thread."""
+    """The keys of resolvers that this Archive has asked. Calls block, from any thread.
+
+    They are indexed by the resolvers' addresses, as in the settings, without a final slash.
+    """
 
     def find(self, resolver: str) -> PublicKey | None: ...
 
     def former(self, resolver: str) -> tuple[PublicKey, ...]:
-        """Those that were its keys before, the latest first: what they signed stays signed."""
+        """Return its former keys, the latest first: their signatures stay valid."""
 
     def keep(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
-        """Durably. The key that was known before is a former one from then on, and so are those of `former`."""
+        """Record the key durably. The previously known key, and those of `former`, become former keys."""
 
     def forget(self, resolver: str) -> bool:
-        """Forget its key and the former ones; whether one was known."""
+        """Delete its key and its former keys. Return whether a key was known."""
 
 
 class RegisterStore(Protocol):
-    """The signed register of the Archive's resolver, and the key by which that resolver is known. Calls block, from any
-    thread and process; what was written is there after a crash, whole."""
+    """The signed register of the Archive's resolver, and the key of that resolver. Calls block, from any thread and
+    process.
+
+    A write survives a crash completely.
+    """
 
     def read(self) -> str | None:
-        """The statement that was kept last; None if there is none, or it cannot be read: it is fetched again."""
+        """Return the last statement; None if there is none, or it cannot be read: it is fetched again."""
 
     def write(self, statement: str) -> None: ...
 
     def keep_former(self, statement: str, issued: int, archives: int) -> None:
-        """Keep a statement of so many Archives beside the next one, which lacks some of them. The latest few are kept,
-        and the fullest."""
+        """Keep a statement that lists that many Archives, because the next one lacks some of them.
+
+        The latest few are kept, and the fullest.
+        """
 
     def former(self) -> tuple[str, ...]:
-        """The statements that were kept so, the fullest first."""
+        """Return the statements from `keep_former`, the fullest first."""
 
     def resolver_key(self, resolver: str) -> PublicKey | None:
-        """The key of the resolver at this URL; None if it is not known yet. A `StorageError` if what is there cannot be
-        read: another key is never taken for it without being asked."""
+        """Return the key of the resolver at this URL; None if it is not known yet.
+
+        Raise `StorageError` if the stored key cannot be read: it is never replaced by another without a request.
+        """
 
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
-        """Know the resolver at this URL by this key from now on, and what it signed with the `former` ones."""
+        """Record this key for the resolver at this URL, and the `former` keys of which signatures stay valid."""
 
     def former_keys(self, resolver: str) -> tuple[PublicKey, ...]:
-        """The keys that the resolver at this URL had before, the latest first."""
+        """Return the keys that the resolver at this URL had before, the latest first."""
 
     def note_standing(self, standing: ResolverStanding | None) -> None:
-        """Keep why this Archive resolves in the place of its resolver, for commands; None if it does not."""
+        """Record for commands why this Archive resolves in place of its resolver; None if it does not."""
 
 
 class PublishedStatement(Protocol):
-    """The statement that all processes of one data directory give out last. Calls block, from any thread and
+    """The latest statement that all processes of one data directory publish. Calls block, from any thread and
     process."""
 
     def change(self, make: Callable[[str | None], str]) -> str:
-        """Keep what `make` makes of it, which is given None if there is none, or it cannot be read. No other process
-        changes it in between; what was kept is there after a crash, whole."""
+        """Store the result of `make` for the present statement, which is None if there is none or it cannot be read.
+
+        No other process changes it in between. The result survives a crash completely.
+        """
 
     def note_removed(self, service: LabelForms, at: int) -> None:
-        """Keep that the administrator removed an Archive, at this time in POSIX seconds: the statements say so."""
+        """Record that the administrator removed an Archive at this time in POSIX seconds, for the statements."""
 
     def removed(self) -> tuple[RemovedArchive, ...]:
-        """The Archives that were removed, the latest last. A `StorageError` if that cannot be read."""
+        """Return the removed Archives, the latest last. Raise `StorageError` if they cannot be read."""
 
 
 class FailureBoard(Protocol):
-    """Which background jobs of one data directory fail, for other processes. Calls block, from any thread and process.
-    A `StorageError` if it cannot be read or written."""
+    """The failing background jobs of one data directory, for other processes. Calls block, from any thread and process.
+
+    Raise `StorageError` if it cannot be read or written.
+    """
 
     def put(self, failing: FailingJob) -> None:
-        """Note a failure, in the place of an earlier one of the same job."""
+        """Record a failure. It replaces an earlier one of the same job."""
 
     def remove(self, name: str) -> None:
-        """Note that a job fails no more."""
+        """Record that a job does not fail any more."""
 
     def all(self) -> tuple[FailingJob, ...]: ...
 
 
 class CopyHolderStore(Protocol):
-    """The Archives that were named as holders of Copies beside the settings, and those that are offered. Calls block,
-    from any thread and process. A `StorageError` if it cannot be read or written."""
+    """The Archives that are named as holders of Copies in addition to the settings, and those that are offered.
+
+    Calls block, from any thread and process. Raise `StorageError` if it cannot be read or written.
+    """
 
     def read(self) -> KnownCopyHolders: ...
 
     def change(self, make: Callable[[KnownCopyHolders], KnownCopyHolders]) -> KnownCopyHolders:
-        """Keep what `make` makes of it, and return that. No other process changes it in between."""
+        """Store and return the result of `make`. No other process changes the record in between."""
 
 
 class MembershipState(Protocol):
-    """What is kept of an Archive's membership, and who keeps it up. To read needs nothing to be there.
+    """The membership of an Archive, and the lock of the process that maintains it. Reading needs no existing file.
 
-    A `StorageError` if it cannot be read or written; what was written is there after a crash.
+    Raise `StorageError` if it cannot be read or written. A write survives a crash.
     """
 
     prompt: bool
-    """Whether calls take so little time that an event loop may make them: a small file, once a second."""
+    """True if an event loop may make these calls: they read a small file, once a second."""
 
     @property
     def switched_on(self) -> bool:
-        """Every Archive is, until it is switched off."""
+        """Return whether the Archive is switched on. Every Archive is, until it is switched off."""
 
     def switch(self, *, on: bool) -> None: ...
 
     def read(self) -> Membership:
-        """What was written last; without that, or if it cannot be understood, a membership that has not begun."""
+        """Return the last written membership. If there is none, or it cannot be parsed, return one that has not
+        begun."""
 
     def write(self, membership: Membership) -> None: ...
 
     def hold(self) -> bool:
-        """Be the one process that speaks to the resolver, if no other is. To be it already is fine. Ends with `release`
-        or with the process."""
+        """Try to become the one process that speaks to the resolver. Return whether this process is it now.
+
+        Repeated calls are allowed. The lock ends with `release` or with the process.
+        """
 
     def release(self) -> None:
-        """Let another be it. Without effect for who is not."""
+        """Release the lock. Does nothing if this process does not hold it."""
 
 
 class UsageLog(Protocol):
-    """Counts by item and day, of people and of robots. Calls come from any thread; processes count side by side.
+    """Counts by item and day, of people and of robots. Calls come from any thread; processes count concurrently.
 
-    What counts is decided before (`ibi.archive.counting`), and nothing is kept of who it was. Periods are from day
-    number to day number, both included; None is before or after everything.
+    `ibi.archive.counting` decides earlier which requests count, and no data about readers is stored. Periods run from
+    day number to day number, inclusive; None is unbounded.
     """
 
     def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
-        """One more. Quick: counts are written by `flush`. A crash may lose those that were not."""
+        """Count one use. Fast: `flush` writes the counts. A crash may lose counts that were not flushed."""
 
     def watch(self, on_count: Callable[[], object]) -> None:
-        """Have it called with the first count after each `flush`; it must be quick."""
+        """Register a callback for the first count after each `flush`; it must be fast."""
 
     def days(
         self, rep: RepositoryName, first: int | None = None, last: int | None = None
     ) -> tuple[tuple[UsageDay, Usage], ...]:
-        """The days on which the item was used, in their order; what this process has counted is among it."""
+        """Return the days on which the item was used, in order. They include the counts of this process."""
 
     def totals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[RepositoryName, Usage]]:
-        """Every item that was used in that period, and how much, in the order of repository names."""
+        """Yield every item that was used in that period, with its use, in the order of repository names."""
 
     def origins(self, first: int, last: int) -> tuple[tuple[UsageOrigin, Usage], ...]:
-        """The use of these months and those between them, by Archive and class of referrer. Quick, however many items
-        there are."""
+        """Return the use from month `first` to month `last`, by Archive and class of referrer. Fast for any number
+        of items."""
 
     def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
-        """Every item and day of a period of days, in the order of items and then of days; not loaded at once. What is
-        counted meanwhile may be among it."""
+        """Yield every item and day of a period of days, in the order of items and then of days.
+
+        They are not loaded at once. Counts made meanwhile may be included.
+        """
 
     def most_used(self, month: int, most: int) -> tuple[tuple[RepositoryName, Usage], ...]:
-        """The items that people used most in a month, the most used first."""
+        """Return the items that people used most in a month, the most used first."""
 
     def flush(self) -> None:
-        """Have everything counted so far on the disk. What could not be written is kept, and counts the next time."""
+        """Write all counts to disk. Counts that cannot be written are kept for the next call."""
 
     def close(self) -> None:
-        """After a last `flush`. To close again does nothing."""
+        """Flush and close. Closing again does nothing."""
 
 
 class DataFiles(Protocol):
-    """What takes room in a data directory beside the items. Calls block, from any thread."""
+    """The disk use of a data directory beside the items. Calls block, from any thread."""
 
     def files(self) -> tuple[DataFile, ...]:
-        """Its databases, logs and dumps, the largest first."""
+        """Return its databases, logs and dumps, the largest first."""
 
     def disk(self) -> DiskSpace: ...
 
     def last_backup(self) -> BackupNote | None:
-        """The last backup that was made; None if none is known of, or the note of it cannot be read."""
+        """Return the last backup; None if none is known, or its note cannot be read."""
 
     def note_backup(self, note: BackupNote) -> None: ...
 
@@ -217,34 +247,39 @@ class DumpFiles(Protocol):
     """The dumps of the Archive's records, of which the newest are kept. Calls wait for the disk."""
 
     def write(self, name: str, lines: Iterable[bytes]) -> int:
-        """Keep the lines, compressed, under the name of their place in the feed; how many bytes they take. Whole or not
-        at all: if `lines` raises, nothing is left of them."""
+        """Write the lines, compressed, under the name of their position in the feed. Return their size in bytes.
+
+        The write is atomic: if `lines` raises, nothing is left of them.
+        """
 
     def written(self) -> float | None:
-        """When the newest was written, in seconds since 1970; None if there is none."""
+        """Return the time of the newest dump, in seconds since 1970; None if there is none."""
 
     def newest(self) -> str | None:
-        """The path of the newest, a file that is never changed again; None if there is none."""
+        """Return the path of the newest dump, a file that never changes again; None if there is none."""
 
 
 class UrlBuilder(Protocol):
-    """The URLs of one Archive, absolute and encoded. None of them is looked up: each follows from the item alone."""
+    """The URLs of one Archive, absolute and encoded. No look-up is needed: each follows from the item alone."""
 
     def file(self, item: Item, path: str) -> str:
-        """The bytes of the file of that path."""
+        """Return the URL for the bytes of the file with that path."""
 
     def target(self, item: Item) -> str:
-        """Where readers are sent on to the page of the item, or to its main file."""
+        """Return the URL that redirects readers to the page of the item, or to its main file."""
 
     def metadata(self, item: Item, own: Item | None, metadata_format: str | None) -> str:
-        """The metadata of `item`, which is the item `own` if it has an IBI; in any form if no format is named."""
+        """Return the URL for the metadata of `item`, in any form if no format is named.
+
+        `own` is the metadata's own item, if it has an IBI.
+        """
 
     def file_list(self, item: Item) -> str:
-        """The page that lists the files, or says that this is not permitted (R §9.2, note 2)."""
+        """Return the URL for the page that lists the files, or says that this is not permitted (R §9.2, note 2)."""
 
 
 class SiteFiles(Protocol):
-    """What the owner of a site put beside it: pages in Markdown, the logo, pictures. Calls block, one at a time."""
+    """Files that the owner of a site adds: pages in Markdown, the logo, pictures. Calls block, one at a time."""
 
     def files(self) -> Mapping[str, bytes]:
-        """Name and content of each, the same mapping as before if nothing has changed."""
+        """Return name and content of each file; the same mapping object as before if nothing has changed."""

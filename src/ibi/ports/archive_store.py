@@ -1,11 +1,5 @@
-"""What services ask of the store of an Archive: bytes, their text, and the care for both and the catalogue.
-
-Where the bytes of items are kept.
-
-The text of files, to be searched: what reads it out of them, and where it is kept under the names of items.
-
-Content and catalogue as the care for both needs them: to find what a crash or a backup left in disagreement.
-"""
+"""Interfaces of the store of an Archive: the bytes of items, locks, and the checks that find disagreement with the
+catalogue after a crash or a restored backup."""
 
 from __future__ import annotations
 
@@ -26,7 +20,7 @@ from ibi.ports.catalog import Catalog, ChangeFeed, Search
 
 OnBytes = Callable[[int], None]
 OnCrc = Callable[[str, str], None]
-"""Takes the SHA-512 of a file and its CRC-32."""
+"""Callback with the SHA-512 of a file and its CRC-32."""
 
 
 class ContentExists(IbiError):
@@ -80,14 +74,14 @@ class UploadDamaged(IbiError):
 
 
 class OpenFile(Protocol):
-    """A file of a version, open for reading. It stays readable whatever is changed meanwhile."""
+    """A file of a version, open for reading. It stays readable whatever changes meanwhile."""
 
     @property
     def size(self) -> int: ...
     @property
     def digest(self) -> str: ...
     def read(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes from `offset` on; nothing after the end. From any thread."""
+        """Return at most `length` bytes from `offset`; nothing after the end. Thread-safe."""
 
     def close(self) -> None: ...
     def __enter__(self) -> OpenFile: ...
@@ -99,20 +93,22 @@ class OpenFile(Protocol):
 class Content(Protocol):
     """Objects by name, a canonical repository name. Calls block, from any thread and process.
 
-    A change that has returned is on the disk, whole. One that raises has changed nothing. `head`, where given, is the
-    number of the version that the change was made for: `ContentChanged` if there is another by now. Each byte is read
-    and hashed once, here; `Derived` files, which tell of the others, are asked for last. `on_bytes` is told how many
-    bytes were read of files that bring any, `Derived` ones apart.
+    A change that has returned is complete on disk. A change that raises has changed nothing. `head`, if given, is the
+    version number for which the change was made: raise `ContentChanged` if there is another by now. Each byte is read
+    and hashed once, here. `Derived` files, which describe the others, are asked for last. `on_bytes` gets the number of
+    bytes read of files that bring any, except `Derived` ones.
     """
 
     def create(
         self, name: str, files: Mapping[str, Source], change: Change, *, on_bytes: OnBytes | None = None
     ) -> KeptObject:
-        """Keep the first version. `ContentExists` if there is one."""
+        """Write the first version. Raise `ContentExists` if there is one."""
 
     def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
-        """The same of several, in less time than one after the other. What is refused of one, or raised by a source of
-        it, is its own outcome and does not stop the others."""
+        """Create several objects, faster than one after the other.
+
+        A refusal, or an error from a source, is the result for that object only.
+        """
 
     def update(
         self,
@@ -123,42 +119,48 @@ class Content(Protocol):
         head: int | None = None,
         on_bytes: OnBytes | None = None,
     ) -> KeptObject:
-        """Add a version that has these files and no others."""
+        """Add a version that has exactly these files."""
 
     def purge_to(
         self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
     ) -> KeptObject:
-        """Replace all versions by a first one that has these files; the bytes of everything else are gone."""
+        """Replace all versions by a first one that has these files; all other bytes are deleted."""
 
     def remove(self, name: str) -> None:
-        """Forget all versions: the bytes are gone, and the name can be created anew. Damage is no reason to refuse it.
-        `ContentMissing` if there is none."""
+        """Delete all versions. The bytes are gone, and the name can be created again. Works for damaged objects too.
+
+        Raise `ContentMissing` if there is none.
+        """
 
     def read(self, name: str) -> KeptObject:
-        """`ContentMissing` if there is none, `ContentDamaged` if what is there makes no sense."""
+        """Return the object. Raise `ContentMissing` if there is none, `ContentDamaged` if it cannot be understood."""
 
     def open(self, name: str, path: str, version: int | None = None) -> OpenFile:
-        """A file of a version, the current one unless told. `FileMissing` if it has no such file."""
+        """Open a file of a version, by default the current one. Raise `FileMissing` if the version has no such file."""
 
     def iterate(self) -> Iterator[str]:
-        """Every name, in the order of the parts between its slashes; not loaded at once."""
+        """Yield every name, in the order of the parts between its slashes; they are not loaded at once."""
 
     def verify(self, name: str, on_bytes: OnBytes | None = None, on_crc: OnCrc | None = None) -> Iterator[Problem]:
-        """Read everything kept of `name` again and tell what is wrong; `on_bytes` is told how many bytes were read,
-        and `on_crc` the CRC-32 of each file that is right."""
+        """Read everything stored for `name` again, and yield the problems.
+
+        `on_bytes` gets the number of bytes read, and `on_crc` the CRC-32 of each correct file.
+        """
 
     def sweep(self) -> tuple[str, ...]:
-        """Finish or remove what crashed processes have left; the names of objects that were finished."""
+        """Finish or remove the leftovers of crashed processes. Return the names of objects that were finished."""
 
     def close(self) -> None: ...
 
 
 class BlockDigests(Protocol):
-    """Digests of blocks by the SHA-512 of the whole file. Calls block, from any thread; they never raise for a damaged
-    or full disk: what cannot be remembered is computed again."""
+    """Digests of blocks, by the SHA-512 of the whole file. Calls block, from any thread.
+
+    They never raise for a damaged or full disk: missing digests are computed again.
+    """
 
     def find_blocks(self, digest: str) -> bytes | None:
-        """The digests of all blocks of the content with that digest, one after the other."""
+        """Return the digests of all blocks of the content with that digest, concatenated."""
 
     def keep_blocks(self, digest: str, blocks: bytes) -> None: ...
 
@@ -166,52 +168,60 @@ class BlockDigests(Protocol):
 
 
 class Verifications(Protocol):
-    """When each item was verified, and which are damaged, by the names of their objects. Durable."""
+    """The time of the last verification of each item, and the damaged items, by the names of their objects. Durable."""
 
     prompt: bool
-    """Whether `summary` takes little enough time for a report to wait for it. An event loop calls `damaged_items`
-    alone, which never waits, whatever this says."""
+    """True if `summary` is fast enough for a report. An event loop calls only `damaged_items`, which never waits,
+    whatever this value says."""
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
-        """Record the problems that a verification at that second found; without any, the item is whole again."""
+        """Record the problems that a verification at that second found. Without problems, the item counts as intact
+        again."""
 
     def record_all(self, results: Iterable[tuple[str, Sequence[Problem]]], at: int) -> None:
-        """The same of several, in less time than one after the other."""
+        """Record several results, faster than one after the other."""
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
         """Record damage found without a verification; return whether it is new."""
 
     def expect(self, names: Iterable[str]) -> None:
-        """Record which items exist; those that are not known yet count as never verified."""
+        """Record the existing items; new ones count as never verified."""
 
     def forget(self, name: str) -> None:
-        """Forget an item that exists no more."""
+        """Delete the record of an item that exists no more."""
 
     def damaged_items(self) -> Mapping[str, Verification]:
-        """Every damaged item by its name. From memory; a change by another process is seen within a second."""
+        """Return every damaged item by its name, from memory. Changes by another process appear within a second."""
 
     def due(self, before: int | None = None) -> list[str]:
-        """Every item that there is: the damaged ones first, then those never verified, then those that were, the least
-        recently verified first; with `before`, of the last only those that were verified before that second."""
+        """Return all items: the damaged, then those never verified, then the others, the least recently verified first.
+
+        With `before`, the last group is limited to items that were verified before that second.
+        """
 
     def next_due(self, before: int, damaged_before: int) -> str | None:
-        """The item that was verified longest ago, never being longest, if that was before the second `before`; a
-        damaged one is due if it was looked at before `damaged_before`."""
+        """Return the item with the oldest verification, if that was before the second `before`.
+
+        An item that was never verified counts as oldest. A damaged one is due if it was checked before
+        `damaged_before`.
+        """
 
     def latest(self, most: int) -> tuple[Verification, ...]:
-        """The items that were verified last, the latest first, with what was found."""
+        """Return the items that were verified last, the latest first, with the results."""
 
     def want(self, name: str, at: int) -> None:
-        """Have an item verified before it is due. It is wanted until a verification of it is recorded, whichever
-        process makes it; to want it twice changes nothing."""
+        """Request the verification of an item before it is due.
+
+        The request stays until a verification by any process is recorded. A repeated request changes nothing.
+        """
 
     def wanted(self) -> tuple[tuple[str, int], ...]:
-        """The items that are wanted, and since when; the first one first."""
+        """Return the requested items and the times of the requests, the oldest first."""
 
     def summary(self) -> IntegritySummary: ...
 
     def last_letter(self) -> int | None:
-        """The second at which an administrator was last told of damage by mail."""
+        """Return the second of the last e-mail to an administrator about damage."""
 
     def note_letter(self, at: int) -> None: ...
 
@@ -220,52 +230,59 @@ class Verifications(Protocol):
 
 
 class TextReader(Protocol):
-    """Reads the text out of files of strangers, within bounds of time and memory, whatever they are. Blocks."""
+    """Extracts text from untrusted files, with limits on time and memory. Calls block."""
 
     def can_read(self, media_type: str, size: int) -> bool:
-        """Whether there may be text in such a file."""
+        """Return whether such a file may contain text."""
 
     def read(self, file: OpenFile, media_type: str) -> ExtractedText:
-        """As far as it can be read; a file never makes this fail."""
+        """Return the text, as far as it can be read. No file makes this raise."""
 
     def stop(self) -> None:
-        """End what is under way, from any thread; what is read then does not count."""
+        """Stop the current extraction, from any thread; its result does not count."""
 
 
 class TextIndex(Protocol):
-    """Words of items and of their files, and how far the feed of changes was followed. Calls block, from any thread.
-    Durable, and made anew from the store if it is lost: what it has of a file stays while an item has that file."""
+    """Words of items and of their files, and the position in the feed of changes. Calls block, from any thread.
+
+    The index is durable, and is rebuilt from the store if it is lost. The text of a file stays while an item has that
+    file.
+    """
 
     def position(self) -> tuple[str, int]:
-        """The epoch of the feed and the number of the entry up to which it was followed."""
+        """Return the epoch of the feed and the number of the last entry that was processed."""
 
     def note_position(self, epoch: str, number: int) -> None: ...
 
     def find_text(self, digest: str) -> str | None:
-        """The text of the file with that SHA-512, if it was read before."""
+        """Return the text of the file with that SHA-512, if it was extracted before."""
 
     def put(self, name: RepositoryName, description: str, texts: Mapping[str, str]) -> None:
-        """Have the item found by the words of its description and of the texts of its files, by their SHA-512, and by
-        nothing else. Of very many words some may be left out: of each file alike."""
+        """Index the item by exactly the words of its description and of the texts of its files, by their SHA-512.
+
+        If there are very many words, some may be left out, evenly from each file.
+        """
 
     def remove(self, name: RepositoryName) -> None:
-        """Forget the item, and the texts that no other item has."""
+        """Delete the item, and the texts that no other item has."""
 
     def postpone(self, name: RepositoryName, until: int) -> None:
-        """Note that the item is to be looked at again at that second."""
+        """Schedule another look at the item for that second."""
 
     def due(self, second: int) -> tuple[RepositoryName, ...]:
-        """Some of the items that are to be looked at again; they stay so until they are put or removed."""
+        """Return some of the items that are due for another look. They stay due until they are put or removed."""
 
     def find(self, text: str, most: int) -> tuple[RepositoryName, ...]:
-        """The newest items that have all words that a search wants, of which some are in their files alone. Fields and
-        filters are left to the caller."""
+        """Return the newest items that have all words of a search, if some of the words are only in their files.
+
+        The caller applies fields and filters.
+        """
 
     def digests(self, name: RepositoryName) -> tuple[str, ...]:
-        """The SHA-512 of each file by whose text the item is found."""
+        """Return the SHA-512 of each file with text in the index of the item."""
 
     def texts(self, name: RepositoryName) -> Iterator[str]:
-        """The texts of the files of an item, each read when it is asked for."""
+        """Yield the texts of the files of an item; each is read when it is asked for."""
 
     def close(self) -> None: ...
 
@@ -274,37 +291,41 @@ class TextIndex(Protocol):
 
 
 class MarkdownRenderer(Protocol):
-    """Renders Markdown of strangers, within bounds of time and memory, whatever it is. Blocks."""
+    """Renders untrusted Markdown, with limits on time and memory. Calls block."""
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is rendered."""
+        """True if rendering is switched on."""
 
     def render(self, text: str) -> ExtractedText:
-        """The elements, whole if there is no reason why not; a text never makes this fail."""
+        """Return the elements, complete unless there is a reason. No text makes this raise."""
 
     def stop(self) -> None:
-        """End what is under way, from any thread; what is rendered then does not count."""
+        """Stop the current rendering, from any thread; its result does not count."""
 
 
 class PreviewStore(Protocol):
-    """Rendered previews by the SHA-512 of their files, followed by a colon and the declared encoding if there is one.
-    Calls block, from any thread. Durable, bounded in size, the oldest dropped first; it may be lost."""
+    """Rendered previews, by the SHA-512 of their files, followed by a colon and the declared encoding if there is one.
+
+    Calls block, from any thread. Previews are durable and bounded in size; the oldest is evicted first. They may be
+    lost.
+    """
 
     def find(self, digest: str) -> RenderedPreview | None:
-        """What was rendered, or refused; None if neither was yet."""
+        """Return the rendered or refused preview; None if it was not rendered yet."""
 
     def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
-        """Whether the caller is to render it: nobody else has begun, or not ended long after."""
+        """Return whether the caller shall render it: no other caller has begun, or one has begun long ago without
+        ending."""
 
     def put(self, digest: str, rendered: str | None, now: int) -> None:
-        """Keep what was rendered, None if it was refused; unless the claim is gone, with the file."""
+        """Store a preview, None if it was refused, unless the claim and the file are gone."""
 
     def release(self, digest: str) -> None:
         """Give the claim back: it was not rendered."""
 
     def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
-        """Drop what was rendered for the item, but for the files with these SHA-512."""
+        """Drop the previews of the item, except for the files with these SHA-512."""
 
     def close(self) -> None: ...
 
@@ -313,75 +334,78 @@ class PreviewStore(Protocol):
 
 
 class ContentStore(Content, Protocol):
-    """Content that can be looked through as a whole."""
+    """Content that can be scanned as a whole."""
 
     @property
     def place(self) -> object:
-        """What messages call it: a directory, or an address."""
+        """The name of the store in messages: a directory, or an address."""
 
     def holds(self, name: str) -> bool:
-        """Whether there is an object of that name, whole or damaged. Quick."""
+        """Return whether there is an object of that name, intact or damaged. Fast."""
 
     def stamp(self, name: str) -> tuple[int, ...] | None:
-        """Another one after every change of the object; None if there is none that can be read. Quick."""
+        """Return a value that differs after every change of the object; None if there is no readable object. Fast."""
 
     def strays(self) -> Iterator[Problem]:
-        """What lies in the store and belongs to no object."""
+        """Yield the files in the store that belong to no object."""
 
     def check(self) -> None:
-        """A `StorageError` if the store is not the one that was opened."""
+        """Raise `StorageError` if the store is not the one that was opened."""
 
 
 class StoreCatalog(Catalog, Search, Protocol):
-    """A catalogue that says which state of which store it lists, and can be made anew from that store.
+    """A catalogue that records which state of which store it lists, and can be rebuilt from that store.
 
-    Both have a mark, which changes with each commit of the catalogue: the store's first. A process that dies between
-    the two leaves them in agreement all the same; a copy that was put back does not.
+    Both have a mark, which changes with each commit of the catalogue: first the mark of the store. A process that dies
+    between the two leaves them in agreement all the same; a restored copy does not.
     """
 
     def names(self) -> Iterator[RepositoryName]:
-        """The names of all items, in less time than the items."""
+        """Yield the names of all items, faster than the items."""
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
-        """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any."""
+        """Return the newest instant of a label with one of these prefixes, spelled as in labels; None without any."""
 
     def transfers(self) -> list[Transfer]:
-        """All items that departed; they are few."""
+        """Return all items that departed; they are few."""
 
     def forget_transfer(self, label: RepositoryName) -> None:
-        """The store does not say so any more."""
+        """Delete a transfer that the store does not record any more."""
 
     def put_prepared(self, rows: Iterable[Any]) -> int:
-        """`put_all` of items that were prepared for it, in another process perhaps; how that is done is the adapter's
-        own."""
+        """Store items that were prepared for `put_all`, perhaps in another process. Return their number.
+
+        The format of prepared items is internal to the adapter.
+        """
 
     def check_search(self) -> None:
-        """`CatalogDamaged` if what `Search` relies on is damaged. Takes seconds for a million items."""
-
-    # --- agreement ---
+        """Raise `CatalogDamaged` if the data for `Search` is damaged. Takes seconds for a million items."""
 
     def agrees(self) -> bool:
-        """Whether this is the catalogue of the store as the store is now, as far as both say so, and has all its
-        items."""
+        """Return whether this is the catalogue of the store in its present state, as far as both record it, with all
+        its items."""
 
     def is_unmarked(self) -> bool:
-        """Whether neither store nor catalogue has a mark, as those of earlier versions."""
+        """Return whether neither store nor catalogue has a mark, as in earlier versions."""
 
     def check_store(self) -> None:
-        """`CatalogDamaged` if it is the catalogue of another store."""
+        """Raise `CatalogDamaged` if it is the catalogue of another store."""
 
     def expected_items(self) -> int | None:
-        """How many items the store had after the last change; None if the store does not say."""
+        """Return how many items the store had after the last change; None if the store does not record it."""
 
     def settle_standing(self) -> None:
-        """Have the store know the present state alone, and not the one before the last change as well."""
+        """Record only the present state in the store, and no longer the one before the last change as well."""
 
     def begin_rebuild(self, *, always: bool) -> bool:
-        """Say that this is not the catalogue of any store until `end_rebuild`; false if it agrees with its store, as
-        another process may have had it do meanwhile, and it is not `always` to be done."""
+        """Record that this is not the catalogue of any store until `end_rebuild`.
+
+        Return False if it agrees with its store, perhaps after a rebuild by another process, unless it is `always` to
+        be done.
+        """
 
     def end_rebuild(self) -> None:
-        """Say that this is the catalogue of the store, with a new mark on both. The feed begins another epoch."""
+        """Record that this is the catalogue of the store, with a new mark on both. The feed begins another epoch."""
 
     @property
     def changes(self) -> ChangeFeed:
@@ -392,82 +416,93 @@ class StoreCatalog(Catalog, Search, Protocol):
 
 
 class ReadItem(NamedTuple):
-    """The name of an object that is to be listed, and the item as it was read ahead, if it could be."""
+    """The name of an object to list, and the item as it was read ahead, if possible."""
 
     name: str
     stamp: tuple[int, ...] | None = None
-    """That of the content, before it was read."""
+    """The stamp of the content, before it was read."""
     prepared: Any = None
-    """For `put_prepared`; None if it has to be read by the caller, because it is damaged or elsewhere perhaps."""
+    """The value for `put_prepared`; None if the caller must read the item, for example because it is damaged."""
 
 
 ReadAhead = Callable[[Iterable[str]], Iterator[Sequence[ReadItem]]]
-"""Reads objects beside the caller, some hundred at a time, and gives all of them in the order of their names."""
+"""Reads objects concurrently with the caller, some hundred at a time, and returns all of them in the order of their
+names."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 EVERYTHING: Final = "*"
-"""Stands for all items in a journal: begun when the catalogue is read in as a whole."""
+"""Stands for all items in a journal, while the whole catalogue is read in."""
 
 
 class ItemLocks(Protocol):
-    """Locks on items by the names of their objects, among all threads and processes that change the same store. Calls
-    block, for as long as another holds the item: never on an event loop.
+    """Locks on items by the names of their objects, among all threads and processes that change the same store.
 
-    A lock ends with the process that holds it, however that ends.
+    Calls block while another caller holds the item: never on an event loop. A lock ends with the process that holds it,
+    however that ends.
     """
 
     def hold(self, *names: str) -> AbstractContextManager[None]:
-        """Alone on the items of these names, within the `with`. Several are taken in one order, whatever the order of
-        `names`, so that no two callers wait for each other; who holds some takes no more."""
+        """Lock the items of these names within the `with`.
+
+        They are locked in one fixed order, whatever the order of `names`, so that no two callers deadlock. A caller
+        that holds some locks must take no more.
+        """
 
     def hold_names(self, *names: str) -> AbstractContextManager[None]:
-        """Alone on other names that items may get, within the `with`. Who wants items too takes these first."""
+        """Lock other names that items may get within the `with`. A caller that needs items too locks these names
+        first."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The items that a dead process was changing, or had changed lately."""
+    """The items that a dead process was changing, or had changed recently."""
 
     names: tuple[str, ...]
     whole: bool
-    """Whether these are all; if not, it may have been any."""
+    """True if these are all; otherwise any item may be affected."""
 
 
 class Journal(Protocol):
-    """Which items are being changed by this process, and which were when others died. Calls block, from any thread.
+    """The items that this process is changing, and those that dead processes were changing. Calls block, from any
+    thread.
 
-    What was begun is there after the death of the process. After that of the machine it need not be: what is found is
-    then not `whole`.
+    Entries survive the death of the process. They may not survive a crash of the machine: then the result is not
+    `whole`.
     """
 
     def begin(self, names: Iterable[str]) -> None:
-        """These items are about to change. A `StorageError` if that cannot be noted: then nothing may be changed."""
+        """Record that these items are about to change. Raise `StorageError` if that fails: then nothing may be
+        changed."""
 
     def end(self, names: Iterable[str]) -> None:
-        """Catalogue and content agree on these items. One that was begun twice ends twice. Items never ended are found
-        by the next process that opens the store."""
+        """Record that catalogue and content agree on these items. An item that was begun twice ends twice.
+
+        The next process that opens the store finds items that never ended.
+        """
 
     def under_way(self) -> tuple[str, ...]:
-        """The items that this process is changing."""
+        """Return the items that this process is changing."""
 
     def take_abandoned(self) -> AbstractContextManager[tuple[Abandoned, ...]]:
-        """What dead processes left, forgotten at the end of the `with` unless that fails. What living ones have under
-        way is not among it."""
+        """Return the entries of dead processes, without those of living ones.
+
+        They are deleted at the end of the `with`, unless it fails.
+        """
 
     def close(self) -> None:
-        """After a clean end nothing is left; what is still under way, is left to be found."""
+        """Close the journal. After a clean end nothing is left; unfinished entries stay, to be found."""
 
 
 class Batching(Protocol):
-    """How jobs of many threads are done in groups: an engine is asked once for as many as wait."""
+    """Runs jobs of many threads in groups: an engine is called once for all waiting jobs."""
 
     def __call__(self, work: Callable[[Sequence[Job]], Sequence[Result | Exception]], /) -> Callable[[Job], Result]:
-        """A function that gives what becomes of one job, once it is done, and may be called from any thread.
+        """Return a function that returns the result of one job once it is done. It may be called from any thread.
 
-        `work` gives the results of jobs in their order; an exception among them is raised to the caller of that job,
-        one that `work` itself raises to all callers of the group.
+        `work` returns the results of jobs in their order. An exception among them is raised to the caller of that job.
+        An exception that `work` raises is raised to all callers of the group.
         """

@@ -1,6 +1,6 @@
-"""Where backups are made of, where they are kept, and the directory into which one is put back.
+"""The source of backups, their storage, and the directory into which one is restored.
 
-A target keeps bytes under keys. What was put is there whole or not at all, and for certain after `settle`.
+A target stores bytes under keys. A put is atomic, and durable after `settle`.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class StateFile(NamedTuple):
 
 
 FileGroup = Callable[[], list[StateFile]]
-"""Lists files that belong together, as they are now. One of them gone while they are read means: list them again."""
+"""Lists files that belong together, as they are now. If one of them disappears while they are read, list them again."""
 
 
 class PackedVersion(NamedTuple):
-    """A version of an object as one file, a tar archive; its content is compared with its digests as it is read."""
+    """A version of an object as one file, a tar archive. Reading it compares its content with its digests."""
 
     key: str
     size: int
@@ -74,36 +74,36 @@ class PackedVersion(NamedTuple):
 
 
 class BackupTarget(Protocol):
-    """One backup. Of one thread."""
+    """One backup, for one thread."""
 
     @property
     def place(self) -> str:
-        """What people call it."""
+        """The name of the backup in messages."""
 
     parallel: int
-    """How many keys are read at a time."""
+    """The number of keys that are read concurrently."""
 
     def list(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """Every key that is there, and how many bytes it has."""
+        """Yield every existing key with its size in bytes."""
 
     def put(self, key: str, size: int, pieces: Iterator[bytes]) -> None:
-        """Keep `size` bytes under a key. What `pieces` raises is raised, and nothing is kept."""
+        """Store `size` bytes under a key. If `pieces` raises, the error is raised and nothing is stored."""
 
     def settle(self) -> None:
-        """Wait until all that was put is there for certain. Raises what went wrong since."""
+        """Wait until all puts are durable. Raise errors that occurred since."""
 
     def read(self, key: str) -> Iterator[bytes]:
-        """`BackupIncomplete` if there is none, before or while it is read."""
+        """Yield the bytes of a key. Raise `BackupIncomplete` if it is missing, before or while it is read."""
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Those that are not there are no error."""
+        """Delete keys. Missing keys are no error."""
 
     def close(self) -> None:
-        """What was put and not settled is lost."""
+        """Close the target. Puts that were not settled are lost."""
 
 
 class BackupSource(Protocol):
-    """A data directory, which a server may be working on."""
+    """A data directory, which a server may be using."""
 
     @property
     def place(self) -> str: ...
@@ -111,58 +111,65 @@ class BackupSource(Protocol):
     def owner(self) -> dict[str, str]: ...
 
     def minter(self) -> tuple[Instant | None, str]:
-        """The latest date that was issued, and which instance of a minter it is."""
+        """Return the latest date that was issued, and the identifier of the minter instance."""
 
     def groups_before(self) -> Iterator[FileGroup]:
-        """Those that may be older than the objects, in an order that a crash could have left too."""
+        """Yield the groups that may be older than the objects, in an order that a crash could also leave."""
 
     def groups_after(self) -> Iterator[FileGroup]:
-        """Those that may be newer."""
+        """Yield the groups that may be newer than the objects."""
 
     def names(self) -> Iterator[str]:
-        """The names of all objects."""
+        """Yield the names of all objects."""
 
     def head(self, name: str) -> str:
-        """The digest that names the newest version; empty if it cannot be told."""
+        """Return the digest that names the newest version; empty if it is not known."""
 
     def versions(self, name: str) -> KeptItem:
-        """All versions of an object. `ItemDamaged`, `ContentMissing`."""
+        """Return all versions of an object. Raise `ItemDamaged` or `ContentMissing`."""
 
     def pack(self, item: KeptItem, number: int) -> PackedVersion:
-        """One of these versions. `ItemDamaged`, also while its pieces are read; `ContentMissing` if it is purged."""
+        """Return one of these versions. Raise `ItemDamaged`, also while its pieces are read, and `ContentMissing`
+        after a purge."""
 
     def is_listed(self, name: str) -> bool:
-        """Whether the item is known here, by the catalogue or as left out of a restore: its object should be there
-        then."""
+        """Return whether the item is known here, by the catalogue or as left out of a restore: then its object
+        should exist."""
 
 
 class RestoredDirectory(Protocol):
-    """A data directory on its way out of a backup, until it is complete."""
+    """A data directory during a restore, until it is complete."""
 
     def begin(self, place: str, key: str, *, has_store: bool) -> None:
-        """Go on with the backup of that manifest, or begin; refused where anything else is. A resolver alone may have
-        no store of items."""
+        """Begin or resume the restore of the backup with that manifest. Refuse if the directory contains anything else.
+
+        A resolver alone may have no store of items.
+        """
 
     def holds(self, item: KeptItem) -> bool:
-        """Whether an object is there in just these versions."""
+        """Return whether the object exists in exactly these versions."""
 
     def put_item(self, item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> int:
-        """Unpack an object and compare every file with its digest; how many bytes were read. `BackupIncomplete`."""
+        """Unpack an object and compare every file with its digest. Return the number of bytes read.
+
+        Raise `BackupIncomplete` if parts are missing or damaged.
+        """
 
     def put_file(self, file: KeptFile, pieces: Iterator[bytes]) -> None:
         """Write a file, which replaces one of its name."""
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all in it, if it is there."""
+        """Remove a file, or a directory with its content, if it exists."""
 
     def forget_begun(self, path: str) -> None:
-        """Let the next one that opens this file begin it, if it is not there."""
+        """Let the next process that opens this file create it, if it does not exist."""
 
     def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
-        """Keep the names of what the backup could not give, with those that are noted already."""
+        """Record the names of items and files that the backup could not provide, in addition to those recorded
+        before."""
 
     def settle(self) -> None:
-        """Everything that was put is there for certain."""
+        """Make everything written so far durable."""
 
     def keep_only(self, names: Iterator[str]) -> None:
-        """Remove the objects that are not among these, which come in order: a backup may have been newer meanwhile."""
+        """Remove all other objects; the names come in order. An interrupted restore may have been of a newer backup."""

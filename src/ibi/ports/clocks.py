@@ -1,4 +1,4 @@
-"""The clocks of the machine, and the memory of the dates that were minted."""
+"""The clocks of the machine, and the record of the dates that were minted."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ibi.model.minting import BatchShare, Identity, LabelBatch, Reading, Span, T
 
 class Clocks(Protocol):
     def read(self) -> Reading:
-        """One look at the time of day and at the uptime, as close together as can be."""
+        """Read the time of day and the uptime, as close together as possible."""
 
     def seconds(self) -> int:
-        """The time of day alone, in whole POSIX seconds: for callers that need no more, many times a second."""
+        """Return only the time of day, in whole POSIX seconds, for callers that need no more, many times a second."""
 
 
 KEY_LIFETIME = 48 * 3600
-"""Seconds after which a key may be forgotten: twice the 24 hours that are promised, so that no clock set right in
-between shortens them."""
+"""Seconds after which a key may be forgotten: twice the promised 24 hours, so that correcting a clock does not
+shorten them."""
 
 Remembered = Callable[[str, str], BatchShare | None]
-"""The share that (who, key) got before, if it is still remembered: for at least 24 hours."""
+"""Return the share that (who, key) got before, if it is still recorded: for at least 24 hours."""
 
 
 NewestKept = Callable[[Identity], Instant | None]
-"""The newest date of a label under the prefixes of an identity that is kept in a store of items, if there is one."""
+"""Return the newest date of a stored label under the prefixes of an identity, if there is one."""
 
 
 class TickChange(Protocol):
-    """What a decision changes. No batch, no change: nothing is written."""
+    """The changes of a decision. Without a batch nothing changes, and nothing is written."""
 
     @property
     def state(self) -> TickState: ...
@@ -48,76 +48,81 @@ Change = TypeVar("Change", bound=TickChange)
 
 
 class Ticks(Protocol):
-    """One data directory's clock. Calls block, from any thread and process, and are served one after the other."""
+    """The clock of one data directory. Calls block, from any thread and process, and are served one after the other."""
 
     prompt: bool
-    """Whether calls end within milliseconds when no other caller is served, so that a report may wait for them. An
-    event loop makes none of them."""
+    """True if calls end within milliseconds without contention, so that a report may wait for them. An event loop
+    makes none of these calls."""
 
     def identity(self) -> Identity | None:
-        """The identity frozen here; None before the first use."""
+        """Return the identity frozen here; None before the first use."""
 
     def freeze(self, identity: Identity) -> None:
-        """Mint as `identity` from now on. Each identity has its own clock, there again if it returns."""
+        """Mint as `identity` from now on. Each identity has its own clock, which continues if the identity returns."""
 
     def state(self) -> TickState:
-        """The memory of the frozen identity's clock, as committed."""
+        """Return the state of the frozen identity's clock, as committed."""
 
     def advance(self, decide: Callable[[TickState, Remembered], Change]) -> Change:
-        """Run `decide` on the memory inside one exclusive transaction and make what it changed durable.
+        """Run `decide` on the state inside one exclusive transaction, and make its changes durable.
 
-        Once it has returned, the new state, a line of the mint log and the remembered keys are on disk. If it raises,
-        no label of that batch was given out, and none ever will be.
+        On return, the new state, a line of the mint log and the remembered keys are on disk. If it raises, no label of
+        that batch was given out, and none ever will be.
         """
 
     def accept_clock(self, accept: Callable[[TickState, list[Span]], TickState]) -> None:
-        """Replace the state by what `accept` makes of it and of everything issued; the log records it."""
+        """Replace the state by the result of `accept` for it and everything issued; the log records this."""
 
     def log(self) -> Iterator[bytes]:
-        """The lines of the mint log from the first on, without their ends."""
+        """Yield the lines of the mint log from the first on, without line ends."""
 
     def check_log(self, pause: Callable[[], None] | None = None) -> None:
-        """Read the whole log; `LogBroken` if a line was changed: nothing is minted from then on until it is put back.
-        `pause` is called now and then: others may want the processor."""
+        """Read the whole log. Raise `LogBroken` if a line was changed: then nothing is minted until the log is
+        restored.
+
+        `pause` is called now and then, because others may need the processor.
+        """
 
     def epoch(self) -> str:
-        """Which continuous use of this clock it is, as a random text: another instance of the same past has another."""
+        """Return a random text for this continuous use of the clock: another instance of the same past has another
+        text."""
 
     def is_in_doubt(self) -> bool:
-        """Whether another instance of the same identity may be running, and is yet to be looked for."""
+        """Return whether another instance of the same identity may be running, and has yet to be searched for."""
 
     def set_doubt(self, *, in_doubt: bool) -> None:
-        """Remember whether that is so."""
+        """Record whether that is so."""
 
     def close(self) -> None: ...
 
 
 class LabelMinter(Protocol):
-    """A minter, here or elsewhere. Calls block, from any thread."""
+    """A minter, local or remote. Calls block, from any thread."""
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        """Labels that are given to no other caller, ever. They are durable, and their date has come.
+        """Return labels that no other caller ever gets. They are durable, and their date has come.
 
-        Asked again with the same `key` within a day, it gives the same ones. What is not used is a gap, which is fine.
+        A repeated call with the same `key` within a day returns the same labels. Unused labels leave a gap, which is
+        allowed.
         """
 
 
 class LabelBatchMinter(LabelMinter, Protocol):
-    """A minter that is asked once for many labels."""
+    """A minter that can be asked once for many labels."""
 
     def reserve_all(self, keys: Sequence[str | None]) -> Sequence[LabelForms | Exception]:
-        """For each key what `reserve` gives or raises."""
+        """Return for each key the result or the error of `reserve`."""
 
 
 class GivenOut(Protocol):
-    """What is certain of labels with prefixes that are minted with here. Calls come from any thread."""
+    """The certain facts about labels with prefixes that are minted here. Calls come from any thread."""
 
     prompt: bool
-    """Whether a look-up takes tens of microseconds, so that an event loop may make it."""
+    """True if a look-up takes tens of microseconds, so that an event loop may make it."""
 
     def is_final(self, label: Label) -> bool:
-        """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere, also
-        of one dated in the future.
+        """Return whether the label was certainly never given to another Archive, nor to a person for use elsewhere.
 
-        False where that is not known: of another's prefix, or dated before the record began.
+        This includes labels dated in the future. The result is False if that is not known: for another prefix, or a
+        date before the record began.
         """

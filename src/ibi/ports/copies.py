@@ -1,10 +1,4 @@
-"""What services ask for in order to keep Copies of items elsewhere, and to follow and tell of changes.
-
-What is needed to make Copies of items of other Archives: those Archives, room for what is on its way, and jobs.
-
-What is kept of subscriptions: what is followed elsewhere, how far each has come, which items have something left to
-be done; and webhooks.
-"""
+"""Interfaces for making Copies of items of other Archives: those Archives, room for incoming files, and jobs."""
 
 from __future__ import annotations
 
@@ -81,7 +75,7 @@ class CopyStopped(IbiError):
 
 
 class FoundObject(NamedTuple):
-    """What an Archive says to one of several labels: a record, or why there is none."""
+    """The answer of an Archive for one of several labels: a record, or the reason why there is none."""
 
     label: Label
     outcome: ItemObjectRecord | IbiError
@@ -90,25 +84,33 @@ class FoundObject(NamedTuple):
 class ItemSource(Protocol):
     """One other Archive, asked over few connections. Calls block, from any thread.
 
-    Redirects are not followed. What it does wrong is an error of its own for each call; what it sends is bounded.
+    Redirects are not followed. Each call has its own errors for wrong answers; the size of answers is bounded.
     """
 
     url: str
     """Its address, without a final slash."""
     is_on_loopback: bool
-    """Whether it is on this very machine."""
+    """True if it is on this machine."""
 
     def read_object(self, label: Label) -> ItemObjectRecord:
-        """`SourceGone` if it has no such item, `NoCopyService` if it knows no such question; `SourceCut` if the
-        connection fails."""
+        """Return the record of an item.
+
+        Raise `SourceGone` if it has no such item, `NoCopyService` if it does not know this request, and `SourceCut` if
+        the connection fails.
+        """
 
     def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
-        """Several, of which small ones come with the contents of their files. One that is missing in the answer was
-        cut off, or the other Archive gives one at a time."""
+        """Yield several records; small ones include the contents of their files.
+
+        A missing one was cut off, or the other Archive only returns one at a time.
+        """
 
     def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes | memoryview]:
-        """The bytes of a file from an offset on; `SourceCut` where the connection fails. Never more than the file has:
-        an Archive that sends more is refused. A piece is good until three more were given."""
+        """Yield the bytes of a file from an offset. Raise `SourceCut` if the connection fails.
+
+        There are never more bytes than the file has: an Archive that sends more is refused. A piece is valid until
+        three more were yielded.
+        """
 
     def close(self) -> None: ...
 
@@ -117,25 +119,27 @@ class ItemSources(Protocol):
     """Opens other Archives."""
 
     def open(self, url: str, token: str | None) -> AbstractContextManager[ItemSource]:
-        """The Archive at `http(s)://host[:port]`, shown the token. `UnsafeSource` if its address must not be asked."""
+        """Open the Archive at `http(s)://host[:port]` with the token. Raise `UnsafeSource` if its address must not
+        be asked."""
 
 
 Pieces = Iterator[bytes | memoryview]
 FindSource = Callable[[Label], str]
-"""Finds the address of the Archive that keeps the Original of a label; `NoSource` if it is not known."""
+"""Return the address of the Archive that keeps the Original of a label; raise `NoSource` if it is not known."""
 
 
 class StagedFiles(Protocol):
-    """The files of one item on their way in. What is there stays when a process ends, to be gone on with."""
+    """The incoming files of one item. They survive the end of a process, so that the download can resume."""
 
     def receive(self, file: File, read_from: Callable[[int], Pieces], on_bytes: OnBytes) -> Move:
-        """The whole file, of which only what is missing is read; its digest is right.
+        """Receive the whole file, and read only the missing part; check its digest.
 
-        `read_from` gives its bytes from an offset on, and raises `SourceCut` when it is cut. `WrongDigest` if the file
-        is another: nothing is left of it then."""
+        `read_from` yields its bytes from an offset, and raises `SourceCut` when the connection breaks. Raise
+        `WrongDigest` if the file is another: then nothing is left of it.
+        """
 
     def discard(self) -> None:
-        """Nothing is left."""
+        """Delete the files."""
 
 
 class WrongDigest(IbiError):
@@ -146,29 +150,31 @@ class WrongDigest(IbiError):
 
 
 class CopyStaging(Protocol):
-    """Where files of items wait until all have come. Calls block; several processes share it."""
+    """The place in which files of items wait until all have arrived. Calls block; several processes share it."""
 
     def begin(self, name: str, size: int, check: Callable[[int], None]) -> AbstractContextManager[StagedFiles]:
-        """Room for the files of one item, alone on it: `CopyUnderWay` if another has it. `check` is told how many bytes
-        are promised to all others, and refuses; so that all together never have more than there is room for. The room
-        stays taken for as long as there are files in it."""
+        """Reserve room for the files of one item, exclusively. Raise `CopyUnderWay` if another process has it.
+
+        `check` gets the number of bytes promised to all others, and may refuse, so that the total never exceeds the
+        room. The room stays reserved while there are files in it.
+        """
 
     def reserve(self, size: int, check: Callable[[int], None]) -> AbstractContextManager[None]:
-        """Room for what is not staged, for as long as the `with` lasts."""
+        """Reserve room for bytes that are not staged, within the `with`."""
 
     def forget(self, name: str) -> None:
-        """Remove what a dead process has left of an item; what another is fetching stays. Quick if there is nothing."""
+        """Remove the leftovers of a dead process for an item; downloads of others stay. Fast if there is nothing."""
 
     def free(self) -> int:
-        """Bytes that the disk has left."""
+        """Return the free bytes on the disk."""
 
     def sweep(self, days: int) -> int:
-        """Remove what was left alone for so many days; how many items."""
+        """Remove files that were untouched for that many days. Return the number of items."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCopies:
-    """What a job is to do."""
+    """The work of a job."""
 
     labels: tuple[Label, ...]
     source: str | None
@@ -185,30 +191,30 @@ class CopyJobs(Protocol):
     def find(self, job: str) -> CopyJob | None: ...
 
     def latest(self, most: int, before: str | None = None) -> list[CopyJob]:
-        """The newest first."""
+        """Return the latest jobs, the newest first."""
 
     def items(self, job: str, after: int, most: int) -> list[JobItem]:
-        """What became of each label, in their order."""
+        """Return the result for each label, in order."""
 
     def token(self, job: str) -> str | None:
-        """The token of the source, which is kept while the job is not at its end."""
+        """Return the token of the source, which is kept until the job ends."""
 
     def pending(self, job: str, most: int) -> list[JobItem]:
-        """Labels of which nothing has become yet."""
+        """Return labels without a result yet."""
 
     def next_job(self) -> CopyJob | None:
-        """The oldest that is not at its end."""
+        """Return the oldest unfinished job."""
 
     def record(self, job: str, outcomes: Sequence[JobItem]) -> None: ...
 
     def end(self, job: str, now: int, *, cancelled: bool = False) -> bool:
-        """The job is done, or not to be gone on with; false if it was at its end before. Its token is forgotten."""
+        """End a job as done or cancelled, and delete its token. Return False if it had ended before."""
 
     def forget(self, before: int, most: int) -> None:
-        """Forget jobs that ended before that second, and the oldest that ended beyond `most`."""
+        """Delete jobs that ended before that second, and the oldest ended ones beyond `most`."""
 
     def hold(self) -> bool:
-        """Be the one process that works on jobs, if no other is; ends with `close` or with the process."""
+        """Try to become the one process that works on jobs; ends with `close` or with the process."""
 
     def close(self) -> None: ...
 
@@ -241,14 +247,14 @@ class FeedBegunAgain(IbiError):
 
 
 class SourceRecord(NamedTuple):
-    """What a source says of an item: its name, and what it is there."""
+    """The record of an item at a source: its name, and its state there."""
 
     name: RepositoryName
     state: State
 
 
 class Advance(NamedTuple):
-    """What a page of a feed means for one follow: the position to go on from, and the entries that concern it."""
+    """The effect of a page of a feed on one follow: the next position, and the entries that concern it."""
 
     follow: str
     epoch: str
@@ -260,114 +266,134 @@ class Advance(NamedTuple):
 
 
 class FollowStore(Protocol):
-    """The follows of one data directory. Calls block, from any thread and process; a `StorageError` says that nothing
-    was done. What a call has written is there after a crash, whole or not at all.
+    """The follows of one data directory. Calls block, from any thread and process.
+
+    A `StorageError` says that nothing was done. The changes of a call survive a crash, all or none.
     """
 
     def add(self, follow: Follow) -> bool:
-        """Keep a new follow; False if the same target of the same source is followed already, which then has the
-        token of this one, and what its librarian dropped is brought again."""
+        """Add a new follow. Return False if the same target of the same source is followed already.
+
+        Then that follow gets the token of this one, and items that its librarian dropped are copied again.
+        """
 
     def remove(self, identity: str) -> Follow | None:
-        """Forget a follow and all that is known of its items; what was forgotten. Copies stay."""
+        """Delete a follow and all records of its items, and return it. Copies stay."""
 
     def all(self) -> tuple[Follow, ...]:
-        """In the order in which they were added."""
+        """Return all follows in the order in which they were added."""
 
     def counts(self) -> Mapping[str, FollowCounts]:
-        """By follow."""
+        """Return the counts by follow."""
 
     def held_among(self, follow: str, labels: Collection[str]) -> frozenset[str]:
-        """Those of the items that are known to be of the follow."""
+        """Return those of the items that are known to be of the follow."""
 
     def is_brought(self, item: WantedItem) -> bool:
-        """Whether another follow of the same source has brought that version of the item."""
+        """Return whether another follow of the same source has copied that version of the item."""
 
     def expect(self, follows: Sequence[str], end: int) -> None:
-        """The feed ends there, and nothing of it is taken in: until `begin`, the follows are that far behind."""
+        """Record that the feed ends there and nothing of it is processed: until `begin`, the follows are that far
+        behind."""
 
     def note_end(self, source: str, epoch: str, end: int) -> None:
-        """The feed of a source, in that epoch, ends there or later."""
+        """Record that the feed of a source, in that epoch, ends there or later."""
 
     def begin(self, identity: str, epoch: str, position: int, until: int, seeds: Sequence[FeedEntry]) -> None:
-        """Begin another round, from that position of a feed of that epoch. `seeds` are items that are followed whatever
-        the feed tells."""
+        """Begin another round from that position of a feed of that epoch.
+
+        `seeds` are items that are followed whatever the feed says.
+        """
 
     def advance(self, advances: Sequence[Advance], now: int) -> None:
-        """Take in a page, in one step: the entries wait, and the position moves. An entry of which the same version
-        was brought before does not wait."""
+        """Process a page in one transaction: the entries are queued, and the position moves.
+
+        An entry is not queued if its version was copied before.
+        """
 
     def end_round(self, identity: str) -> int:
-        """The round has seen all that the source has: items that it has not seen wait to be looked at. How many."""
+        """End the round: it has seen all items of the source. Items that it has not seen are queued for a check.
+
+        Return their number.
+        """
 
     def due(self, follows: Sequence[str], now: int, most: int) -> tuple[WantedItem, ...]:
-        """Items whose turn it is, those first that wait longest."""
+        """Return due items, the longest waiting first."""
 
     def next_due(self, follows: Sequence[str]) -> int | None:
-        """When the next of those items has its turn; None if none waits."""
+        """Return when the next of those items is due; None if none waits."""
 
     def finish(self, item: WantedItem, state: FollowedState, version: int, at: str) -> None:
-        """Nothing is left to be done, unless another change was told meanwhile. `version` and `at` are those of the
-        source's object of which the Copy is, if known."""
+        """Mark the item as done, unless another change was reported meanwhile.
+
+        `version` and `at` are those of the source's object from which the Copy was made, if known.
+        """
 
     def forget(self, item: WantedItem) -> None:
-        """The item is none of the follow, unless another change was told meanwhile."""
+        """Remove the item from the follow, unless another change was reported meanwhile."""
 
     def move(self, item: WantedItem, follow: Follow) -> None:
-        """The item is one of `follow` from now on, which is added if there is none of the same target and source; what
-        it was in its own follow is `MOVED`."""
+        """Move the item to `follow`, which is added if there is none with the same target and source.
+
+        In its previous follow, the item is `MOVED`.
+        """
 
     def relocate(self, identity: str, source: SourceAddress, *, keeps_token: bool) -> None:
-        """The source of a follow is at another address by now; all that is known of the follow stays, and its token if
-        it may be sent there. Of two with the same target there, the one that was there before stays."""
+        """Change the address of the source of a follow; all records of the follow stay.
+
+        The token stays if it may be sent there. If two follows then have the same target, the one that was there before
+        stays.
+        """
 
     def put_off(self, item: WantedItem, due: int, reason: str) -> None:
-        """Try again then."""
+        """Retry the item at that time."""
 
     def note_failure(self, follows: Sequence[str], reason: str, now: int) -> None:
-        """The source does not answer, or not as an Archive does."""
+        """Record that the source does not answer, or not as an Archive does."""
 
     def hold(self) -> bool:
-        """Be the one process that works on the follows, if no other is. To be it already is fine. Ends with `release`
-        or with the process."""
+        """Try to become the one process that works on the follows. Return whether this process is it now.
+
+        Repeated calls are allowed. The lock ends with `release` or with the process.
+        """
 
     def release(self) -> None:
-        """Let another be it. Without effect for who is not."""
+        """Release the lock. Does nothing if this process does not hold it."""
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
-# What is kept of webhooks.
-
 
 class WebhookStore(Protocol):
-    """The webhooks of one data directory. Calls block, from any thread and process. What a call has written is there
-    after a crash."""
+    """The webhooks of one data directory. Calls block, from any thread and process. Changes survive a crash."""
 
     def add(self, webhook: Webhook) -> None: ...
 
     def remove(self, identity: str) -> Webhook | None:
-        """Forget a webhook; what was forgotten."""
+        """Delete a webhook and return it."""
 
     def enable(self, identity: str, epoch: str, position: int) -> Webhook | None:
-        """Have it told again of what comes after that position; None if there is no such webhook."""
+        """Resume deliveries after that position. Return None if there is no such webhook."""
 
     def all(self) -> tuple[Webhook, ...]:
-        """In the order in which they were added."""
+        """Return all webhooks in the order in which they were added."""
 
     def advance(self, identity: str, epoch: str, position: int, delivered: int | None) -> None:
-        """All up to that position is delivered, or was not wanted; `delivered` is when, if anything was."""
+        """Record that all entries up to that position were delivered or not wanted.
+
+        `delivered` is the time, if anything was delivered.
+        """
 
     def put_off(self, identity: str, due: int, reason: str, now: int) -> None:
-        """A delivery was in vain: the next one is tried then."""
+        """Record a failed delivery; the next attempt is at `due`."""
 
     def disable(self, identity: str, reason: str, now: int) -> None: ...
 
     def hold(self) -> bool:
-        """Be the one process that delivers, if no other is. Ends with `release` or with the process."""
+        """Try to become the one process that delivers. The lock ends with `release` or with the process."""
 
     def release(self) -> None: ...
 
 
 GONE: Final = "the receiver says that it is gone (HTTP status 410)"
-"""Why a delivery was in vain to which the receiver says that it wants nothing more."""
+"""The reason of a failed delivery if the receiver wants nothing more."""

@@ -1,9 +1,4 @@
-"""What services ask for in order to correspond with people: letters, and the requests of readers.
-
-Letters, and how they are sent.
-
-Where requests of readers are kept.
-"""
+"""E-mails, and the interface that sends them."""
 
 from __future__ import annotations
 
@@ -17,13 +12,13 @@ from ibi.model.reader_request import ReaderInquiry
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Plain text to one recipient. No part of it can add a header or a recipient to the message it becomes."""
+    """Plain text to one recipient. No part of it can add a header or a recipient to the message."""
 
     to: str
     subject: str
     text: str
     reply_to: str | None = None
-    """Who gets an answer to it, if not the sender."""
+    """The address for replies, if not the sender."""
 
     def __post_init__(self) -> None:
         read("To", self.to, mail_address)
@@ -35,7 +30,8 @@ class Letter:
 
 class Mailer(Protocol):
     def send(self, letter: Letter) -> None:
-        """Hand a letter to a mail server that takes it from here; an `IbiError` that says why if there is none.
+        """Hand an e-mail to a mail server that accepts it from here; raise an `IbiError` with the reason if there is
+        none.
 
         Waits for the network.
         """
@@ -53,19 +49,22 @@ class RequestStore(Protocol):
     def add(
         self, request: ReaderInquiry, since: tuple[int, int], check: Callable[[int, int, int], None]
     ) -> ReaderInquiry:
-        """Keep a request, durably, if `check` does not refuse it. That gets how many came from its network since the
-        first moment, and for its item and in all since the second; none comes in between, from any process."""
+        """Add a request durably, if `check` does not refuse it.
+
+        `check` gets the number of requests from its network since the first moment, and for its item and in all since
+        the second. No request from any process comes in between.
+        """
 
     def find(self, number: int) -> ReaderInquiry | None: ...
 
     def find_digest(self, digest: bytes) -> ReaderInquiry | None:
-        """The request whose link has this digest of its secret."""
+        """Return the request with this digest of the secret in its link."""
 
     def list(self, owner: str | None, before: int | None, most: int) -> tuple[ReaderInquiry, ...]:
-        """Those about items of an account, or all without one, the newest first, before that number."""
+        """Return requests about items of an account, or all without one, before that number, the newest first."""
 
     def change(self, number: int, into: Callable[[ReaderInquiry], ReaderInquiry]) -> ReaderInquiry | None:
-        """Change a request, durably; no other change comes in between. None if there is none."""
+        """Change a request durably; no other change comes in between. Return None if there is none."""
 
     def forget(self, before: int) -> int:
-        """Remove requests that were made before that moment, from the file too; how many there were."""
+        """Delete requests from before that moment, also from the file. Return their number."""

@@ -1,9 +1,5 @@
-"""What services ask of the store of drafts: drafts, files on their way into them, and their reviews.
-
-Where drafts are kept: what was sent to a server and is not published yet.
-
-Where reviews of drafts are kept.
-"""
+"""Interfaces of the store of drafts: deposits that were sent to a server and are not published yet, and their
+incoming files."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from ibi.model.file import File
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """A file that was sent, where its bytes are, and the seal by which they are recognised (`seal_of`)."""
+    """An uploaded file, the place of its bytes, and the seal that identifies them (`seal_of`)."""
 
     file: File
     place: str
@@ -28,194 +24,213 @@ class Uploaded:
 
 @dataclass(frozen=True, slots=True)
 class PartialUpload:
-    """A file that is sent in several requests: what was announced of it."""
+    """A file that is sent in several requests, as it was announced."""
 
     id: str
-    """By which the sender knows it, and `DraftStore.sizes`."""
+    """The identifier for the sender, and for `DraftStore.sizes`."""
     path: str
     length: int
     media_type: str | None = None
 
 
 class IncomingFile(Protocol):
-    """The bytes of one file on their way into a draft: written by one thread at a time; who gives it up may be another.
+    """The bytes of one incoming file of a draft. One thread at a time writes it; another may abandon it.
 
-    Until `close` or `abandon`, or the death of the process, no sweep removes it.
+    No sweep removes it until `close` or `abandon`, or the death of the process.
     """
 
     @property
     def name(self) -> str:
-        """By which `DraftStore.sizes` knows it."""
+        """The name in `DraftStore.sizes`."""
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
 
     def write(self, piece: bytes) -> None:
-        """`DiskFull` if there is no room for it."""
+        """Append bytes. Raise `DiskFull` if there is no room for them."""
 
     def digests(self) -> dict[str, bytes]:
-        """Of what was written so far, by the names that HTTP has for the algorithms."""
+        """Return the digests of the bytes written so far, by the HTTP names of the algorithms."""
 
     def seal(self) -> str:
-        """By which it is seen later, without SHA-512, that the file is still what was written: see `seal_of`."""
+        """Return the seal that shows later, without SHA-512, that the file is still as it was written: see
+        `seal_of`."""
 
     def finish(self) -> None:
-        """Have all of it on the disk."""
+        """Flush the file to disk."""
 
     def cut(self, size: int) -> None:
-        """Have no more than so many bytes, which were written before."""
+        """Truncate the file to that many bytes, which were written before."""
 
     def abandon(self) -> None:
-        """As if nothing had come; also after `finish`."""
+        """Undo the upload; also after `finish`."""
 
     def close(self) -> None:
-        """Leave it to the draft that it was sent to."""
+        """Leave the file to its draft."""
 
 
 class DraftStore(Protocol):
     """The drafts of one Archive. Calls block, from any thread and process: never on an event loop.
 
-    What was written, created or kept is there after a crash. A `StorageError` says that nothing was done: `DiskFull` if
-    there is no room, `DraftDamaged` if a record cannot be understood. A draft that is not there has no files.
+    Everything written, created or kept survives a crash. A `StorageError` says that nothing was done: `DiskFull` if
+    there is no room, `DraftDamaged` if a record cannot be parsed. A missing draft has no files.
     """
-
-    # --- drafts ---
 
     def create(self, record: DraftRecord) -> None: ...
 
     def read(self, draft: str) -> DraftRecord | None:
-        """None if there is no such draft, whatever text it is called by. `DraftDamaged` if its record cannot be
-        read."""
+        """Return the record; None if there is no such draft, whatever its id looks like.
+
+        Raise `DraftDamaged` if its record cannot be read.
+        """
 
     def write(self, record: DraftRecord) -> None:
-        """In the place of what is kept of that draft."""
+        """Replace the record of that draft."""
 
     def remove(self, draft: str) -> None:
-        """Gone at once for every other caller; what cannot be removed is removed by the next sweep."""
+        """Remove a draft. It is gone at once for every other caller; the next sweep removes leftovers."""
 
     def conclude(self, record: DraftRecord) -> None:
-        """Keep what a draft became, apart from those that are worked on: it is read still, and has no files any more.
-        For who is alone on the draft."""
+        """Store the result of a draft apart from the drafts in progress. It can still be read, and has no files any
+        more.
+
+        Only for a caller that has the lock of the draft.
+        """
 
     def ids(self, after: str = "") -> Iterator[str]:
-        """Of all drafts after that one, in their order, without those that were concluded; an id tells nothing but
-        which draft it is."""
+        """Yield the ids of all drafts after that one, in order, without concluded ones. An id carries no other
+        information."""
 
     def published_ids(self) -> Iterator[str]:
-        """Of the drafts that were concluded, in no order."""
+        """Yield the ids of the concluded drafts, in no order."""
 
     def changed_elsewhere(self) -> Collection[str] | None:
-        """The drafts that other processes have changed since this was asked last, as far as they could say so; None if
-        it may have been any, as at the first time. Takes no longer the more drafts there are."""
+        """Return the drafts that other processes have changed since the last call, as far as they could record it.
+
+        Return None if it may have been any, as at the first call. The time does not depend on the number of drafts.
+        """
 
     def last_change(self, draft: str) -> int:
-        """POSIX seconds of the last change, by the clock that judges how long ago that was; 0 if there is no such
-        draft."""
+        """Return the time of the last change in POSIX seconds, by the clock that judges its age; 0 if there is no
+        such draft."""
 
     def stamp(self, draft: str) -> tuple[int, int]:
-        """Another one after every change that is recorded, and after a file has begun to come or has gone. Quicker than
-        anything else here: asked of every draft at once."""
+        """Return a value that differs after every recorded change, and after a file has begun to arrive or has gone.
+
+        This is the fastest call here: it is made for every draft at once.
+        """
 
     def free(self) -> int:
-        """Bytes that are left for drafts."""
+        """Return the free bytes for drafts."""
 
     def alone_on(self, draft: str) -> AbstractContextManager[None]:
-        """No other caller changes the draft within the `with`. `ibi.archive.drafts.DraftBusy` if another does, for more
-        than a moment; `UnknownDraft` if there is none; `DraftPublished` if it was concluded."""
+        """Lock the draft within the `with`.
 
-    # --- their files ---
+        Raise `ibi.archive.drafts.DraftBusy` if another caller has it for more than a moment, `UnknownDraft` if there is
+        none, and `DraftPublished` if it was concluded.
+        """
 
     def uploads(self, draft: str) -> Mapping[str, Uploaded]:
-        """The files that were sent, by their paths."""
+        """Return the uploaded files, by their paths."""
 
     def find_upload(self, draft: str, path: str) -> Uploaded | None:
-        """The file that was sent under this name, or under one that some systems take for the same."""
+        """Return the uploaded file with this name, or with one that some systems treat as the same."""
 
     def find_below(self, draft: str, folder: str) -> str | None:
-        """The path of a file that was sent and is in a folder of this name, or of one that some systems take for the
-        same. Quick if there is none."""
+        """Return the path of an uploaded file in a folder of this name, or of one that some systems treat as the same.
+
+        Fast if there is none.
+        """
 
     def totals(self, draft: str) -> tuple[int, int]:
-        """How many files there are, and the bytes of all, those on their way among them."""
+        """Return the number of files and their total bytes, including incoming files."""
 
     def sizes(self, draft: str) -> Mapping[str, int]:
-        """Of the same, by the names that the store has for them; none of them is opened for it."""
+        """Return the sizes of the same files, by their names in the store; none of them is opened."""
 
     def receive(self, draft: str, *, with_sha256: bool = False) -> IncomingFile:
-        """A file that begins to come. SHA-512 is always computed, SHA-256 if asked for."""
+        """Return a new incoming file. SHA-512 is always computed, SHA-256 on request."""
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
-        """Have the finished bytes be that file, in the place of what it was. For who is alone on the draft."""
+        """Make the finished bytes that file, in place of its previous content. Only for a caller that has the
+        draft's lock."""
 
     def begin_partial(self, draft: str, path: str, length: int, media_type: str | None) -> PartialUpload:
-        """A file that is to come in several requests, of which no byte has come. What has come is kept until it is
-        dropped or the draft goes, over the death of the process too."""
+        """Return a new upload in several requests, without any bytes yet.
+
+        Its bytes are kept until it is dropped or the draft is removed, also over the death of the process.
+        """
 
     def find_partial(self, draft: str, upload: str) -> PartialUpload | None:
-        """None also if its bytes are gone: the file that it became was replaced or removed."""
+        """Return the upload; None also if its bytes are gone because its file was replaced or removed."""
 
     def partials(self, draft: str) -> tuple[PartialUpload, ...]:
-        """Those that have not become files, by their paths."""
+        """Return the uploads that have not become files, by their paths."""
 
     def partial_size(self, draft: str, upload: str) -> int:
-        """Bytes that have come."""
+        """Return the number of bytes received."""
 
     def go_on(self, draft: str, partial: PartialUpload) -> IncomingFile:
-        """Write what follows. `ibi.archive.drafts.UploadBusy` if another does. `keep` makes it a file, once; to keep it
-        again changes nothing. Digests are computed from the bytes again where this process has not seen them all."""
+        """Resume an upload. Raise `ibi.archive.drafts.UploadBusy` if another caller is writing it.
+
+        `keep` makes it a file, once; a repeated `keep` changes nothing. If this process has not seen all bytes, digests
+        are computed from the stored bytes.
+        """
 
     def drop_partial(self, draft: str, upload: str) -> None:
-        """Forget it, and its bytes unless they are those of a file."""
+        """Delete an upload, and its bytes unless they are those of a file."""
 
     def drop(self, draft: str, path: str) -> bool:
-        """Whether there was such a file. For who is alone on the draft."""
+        """Delete a file. Return whether it existed. Only for a caller that has the draft's lock."""
 
     def is_done(self, draft: str) -> bool:
-        """Whether it was published; quick, without reading it."""
-
-    # --- order ---
+        """Return whether the draft was published; fast, without reading it."""
 
     def sweep(self, draft: str) -> None:
-        """Remove bytes that a crash has left on their way, and at length a draft that never came to be. One that was
-        published is concluded."""
+        """Remove incoming bytes that a crash has left, and eventually a draft that was never completed.
+
+        A published draft is concluded.
+        """
 
     def sweep_removed(self) -> None:
-        """Remove what is left of drafts that are gone."""
+        """Remove the leftovers of removed drafts."""
 
 
 # --- reviews ----------------------------------------------------------------------------------------------------------
 
 
 ReviewChange = Callable[[Review | None], tuple[Review, ReviewEntry]]
-"""Makes of a review, None if there is none, the next one, and the entry that says why; or raises an error."""
+"""Returns the next state of a review, which is None if there is none, and the entry that explains it; or raises."""
 
 
 class ReviewStore(Protocol):
     """The reviews of one Archive. Calls block, from any thread and process: never on an event loop.
 
-    Entries are only ever added. A `StorageError` says that nothing was done.
+    Entries are append-only. A `StorageError` says that nothing was done.
     """
 
     def change(self, draft: str, into: ReviewChange) -> Review:
-        """Change a review and add an entry to it, durably and as one; no other process comes in between. A review that
-        is submitted gets the last place in the queue."""
+        """Change a review and add an entry to it, durably in one transaction; no other process comes in between.
+
+        A submitted review gets the last place in the queue.
+        """
 
     def find(self, draft: str) -> Review | None: ...
 
     def find_key(self, owner: str, key: str) -> Review | None:
-        """The review that this account submitted last with an idempotency key."""
+        """Return the review that this account submitted last with an idempotency key."""
 
     def is_waiting(self, draft: str) -> bool:
-        """Whether the draft is submitted. Quicker than `find`: asked of every draft that would be removed."""
+        """Return whether the draft is submitted. Faster than `find`: called for every draft before its removal."""
 
     def entries(self, draft: str) -> tuple[ReviewEntry, ...]:
-        """What was done and said, the oldest first."""
+        """Return the actions and comments, the oldest first."""
 
     def list(self, state: ReviewState, after: int, most: int) -> tuple[Review, ...]:
-        """Reviews in that state, in the order in which they were submitted last, after that `turn`."""
+        """Return reviews in that state, in the order of their last submission, after that `turn`."""
 
     def count_waiting(self) -> int: ...
 
     def forget(self, draft: str) -> None:
-        """Remove a review with all that was said: its draft is gone, and became nothing."""
+        """Delete a review with its entries: its draft is gone without a result."""

@@ -1,6 +1,6 @@
-"""Why a store refuses, as far as its callers tell one refusal from another. Each message says what to do about it.
+"""The refusals of a store that its callers distinguish. Each message says what to do about it.
 
-What only an adapter knows of (locks of this machine, files of SQLite) is a subclass in `ibi.storage.errors`.
+Refusals that only an adapter knows (local locks, files of SQLite) are subclasses in `ibi.storage.errors`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SQLITE_FULL: Final = frozenset({13, 10 | 19 << 8})
 
 
 def refused_for_room(error: BaseException | None) -> bool:
-    """Whether what lies at the root of an error is a disk without room."""
+    """Return whether the root cause of an error is a full disk."""
     while error is not None:
         if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
             return True

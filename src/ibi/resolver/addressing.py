@@ -145,7 +145,7 @@ def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence
 def answers_that_count(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
     """Return the answers that may be taken or followed, according to the home's answer.
 
-    1. The home has answered: the answers of the Archives that decide.
+    1. The home has the item: the answers of the Archives that decide.
     2. The home has no Original: the one answer that claims it.
     3. The home is silent: the answers of trusted Archives.
     """

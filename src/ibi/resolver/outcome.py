@@ -427,7 +427,7 @@ def confirm_not_found(
 
 
 def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:
-    """Return whether an Archive other than the server's own was heard.
+    """Return whether an Archive other than the server's own was heard, or there is no other.
 
     The own Archive can always be asked. If it has nothing, that says nothing about the others.
     """
