@@ -1,4 +1,4 @@
-"""Accounts: people with their roles, and tokens with their scopes; and the log of what they changed."""
+"""Accounts: people with their roles, and tokens with their scopes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibi.instant import Instant
 
 @total_ordering
 class Role(Enum):
-    """What a person may do; each role includes those before it."""
+    """The role of a person; each role includes those before it."""
 
     READER = "reader"
     DEPOSITOR = "depositor"
@@ -39,17 +39,17 @@ class Person:
     """A person with an account. Without a password only a link signs them in; once `disabled`, nothing does."""
 
     name: str
-    """By which they sign in and own items (`person:<name>`): it never changes."""
+    """The name for sign-in and for ownership of items (`person:<name>`): it never changes."""
     role: Role
     created: Instant
     password_hash: str | None = field(default=None, repr=False)
     disabled: Instant | None = None
     shown: str = ""
-    """What pages call them, if that is not their `name`; it may change, and two people may have the same."""
+    """The display name, if it is not the `name`. It may change, and need not be unique."""
     mail: str | None = None
-    """Their e-mail address, by which they can sign in too. No two people have the same."""
+    """The e-mail address, which also works for sign-in. It is unique."""
     language: str | None = None
-    """The language of mails to them, one of those of the pages; None until they signed in or chose one."""
+    """The language of e-mails to them, one of the languages of the pages; None until they signed in or chose one."""
 
     @property
     def full_name(self) -> str:
@@ -60,47 +60,49 @@ class Person:
         return self.role is Role.ADMIN and self.disabled is None
 
     def is_let_in_as(self, known: Person) -> bool:
-        """Whether nothing has changed since they were `known` that ends sessions or links: password, address, and
-        whether they are disabled."""
+        """Return whether nothing has changed since they were `known` that ends sessions or links.
+
+        These are the password, the e-mail address, and whether they are disabled.
+        """
         now, then = ((each.password_hash, each.mail, each.disabled) for each in (self, known))
         return now == then
 
     def ends_sessions_of(self, before: Person) -> bool:
-        """Whether they have another password now, or are disabled."""
+        """Return whether they have another password now, or are disabled."""
         return self.password_hash != before.password_hash or (self.disabled is not None and before.disabled is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that is signed in, found by the SHA-256 of what its cookie holds."""
+    """A signed-in browser, found by the SHA-256 of its cookie's content."""
 
     digest: bytes = field(repr=False)
     person: str
     created: Instant
     expires: Instant
     network: str = ""
-    """From where it was begun; empty if that is not known, as of sessions of earlier versions."""
+    """The network in which it began; empty if unknown, as in sessions of earlier versions."""
     browser: str = ""
     """The family of the browser, as in `Firefox, Linux`."""
 
     @property
     def id(self) -> str:
-        """Public: names the session in lists and forms, and does not tell the cookie."""
+        """Public: names the session in lists and forms, and does not reveal the cookie."""
         return sha256(b"session\0" + self.digest).hexdigest()[:16]
 
 
 class LinkUse(Enum):
-    """What a link, sent or handed over, is good for."""
+    """The purpose of a link, sent or handed over."""
 
     SIGN_IN = "sign-in"
     PASSWORD = "password"  # noqa: S105 - a new one may be chosen
     SECOND_FACTOR = "second-factor"
-    """No link, but what a form carries from the right password to the code."""
+    """Not a link: a form carries this from the right password to the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignInLink:
-    """A link that signs in as one person, once; found by the SHA-256 of its secret."""
+    """A link that signs in one person, once; found by the SHA-256 of its secret."""
 
     digest: bytes = field(repr=False)
     person: str
@@ -110,7 +112,7 @@ class SignInLink:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A link with which a person makes their own account, once; found by the SHA-256 of its secret."""
+    """A link with which a person creates their own account, once; found by the SHA-256 of its secret."""
 
     digest: bytes = field(repr=False)
     mail: str
@@ -120,7 +122,7 @@ class Invitation:
     invited_by: str | None = None
     """The account that invites; None is a command on the data directory."""
     shown: str = ""
-    """How the person who invites calls them."""
+    """The name that the inviting person entered for them."""
 
     @property
     def id(self) -> str:
@@ -130,7 +132,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class ProviderClaims:
-    """What a provider says of a person who has signed in there."""
+    """The claims of a provider about a person who has signed in there."""
 
     issuer: str
     subject: str
@@ -141,20 +143,23 @@ class ProviderClaims:
 
 @dataclass(frozen=True, slots=True)
 class SecondFactor:
-    """The time-based codes of a person (RFC 6238), and what stands in for them when the device is lost."""
+    """The time-based codes of a person (RFC 6238), and the recovery codes for a lost device."""
 
     secret: bytes = field(repr=False)
     confirmed: Instant | None = None
-    """Since when a code is asked for; None until the first right one has shown that the device has the secret."""
+    """The time since which a code is required; None until the first right code shows that the device has the secret."""
     last_step: int = 0
-    """The period of the last code that was taken: none is taken twice."""
+    """The period of the last accepted code: none is accepted twice."""
     recovery: frozenset[bytes] = field(default=frozenset(), repr=False)
-    """SHA-256 of the recovery codes that are left."""
+    """SHA-256 of the unused recovery codes."""
 
 
 class Scope(Enum):
-    """How much a token allows. `READ`, `DEPOSIT`, `EDIT` and `ADMIN` each include those before it; `COPY`, which reads
-    the bytes that others do not get and changes nothing, stands apart and includes `READ` alone."""
+    """The permissions of a token.
+
+    `READ`, `DEPOSIT`, `EDIT` and `ADMIN` each include those before it. `COPY` stands apart and includes only `READ`: it
+    reads bytes that are not public, and changes nothing.
+    """
 
     READ = "read"
     DEPOSIT = "deposit"
@@ -181,7 +186,7 @@ ROLE_SCOPES = {
     Role.LIBRARIAN: frozenset({Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.COPY}),
     Role.ADMIN: frozenset(Scope),
 }
-"""The scopes that a person's tokens may use: what a token allows is never more than what its person may do."""
+"""The scopes that a person's tokens may use: a token never allows more than its person's role."""
 
 ROLE_SCOPE = {
     Role.READER: Scope.READ,
@@ -189,7 +194,7 @@ ROLE_SCOPE = {
     Role.LIBRARIAN: Scope.EDIT,
     Role.ADMIN: Scope.ADMIN,
 }
-"""The scope with which a person who is signed in acts."""
+"""The scope of a signed-in person."""
 
 
 _PERSON = "person:"
@@ -198,17 +203,17 @@ _OF_TOKEN = "token:"  # noqa: S105 - the kind of an account
 
 
 def person_account(name: str) -> str:
-    """The account of a person."""
+    """Return the account of a person."""
     return _PERSON + name
 
 
 def service_account(name: str) -> str:
-    """The account of all tokens of this name that belong to no person."""
+    """Return the account of all tokens of this name that belong to no person."""
     return _SERVICE + name
 
 
 def shown_account(account: str | None) -> str:
-    """An account in words; items without an owner belong to the Archive."""
+    """Return an account in words; items without an owner belong to the Archive."""
     if account is None:
         return "the Archive"
     kind, _, name = account.partition(":")
@@ -217,7 +222,7 @@ def shown_account(account: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token. Its dates are whole seconds; a date of revocation never goes away again."""
+    """One token. Its dates are whole seconds; a date of revocation is never removed."""
 
     id: str
     """Public: names the token in lists and logs."""
@@ -226,20 +231,22 @@ class Token:
     """SHA-256 of the secret."""
     created: Instant
     name: str = ""
-    """What a person calls it; not necessarily unique."""
+    """A name for people; not necessarily unique."""
     expires: Instant | None = None
     revoked: Instant | None = None
     person: str | None = None
     """The person to whom it belongs, if it was made for one."""
 
     def is_valid_at(self, now: Instant) -> bool:
-        """Whether it has neither been revoked, at any time, nor expired."""
+        """Return whether it has neither been revoked, at any time, nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
     @property
     def account(self) -> str:
-        """The account that owns what is deposited with it: that of its person, or else a service account of its name,
-        which all tokens of that name share. A token without either has an account of its own."""
+        """The account that owns items deposited with it: that of its person, or else a service account of its name.
+
+        All tokens of one name share that service account. A token without either has an account of its own.
+        """
         if self.person is not None:
             return person_account(self.person)
         return service_account(self.name) if self.name else _OF_TOKEN + self.id
@@ -247,15 +254,15 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks for something to be done."""
+    """The origin of a request."""
 
     account: str | None
     """None is the Archive itself."""
     scope: Scope
     token: str | None = None
-    """The id of the token that was shown."""
+    """The id of the token that was presented."""
     address: str = "command"
-    """Where the request came from: an address, or `command` for the data directory itself."""
+    """The address of the client, or `command` for a command on the data directory."""
 
 
 COMMAND = Actor(None, Scope.ADMIN)
@@ -264,16 +271,14 @@ COMMAND = Actor(None, Scope.ADMIN)
 
 # --- the audit log ----------------------------------------------------------------------------------------------------
 
-# The audit log: one line for every change of an item, a token or a person, bound to the line before it by its hash.
-#
-# A line is a JSON object in ASCII: who (account and token), what, of which item, token or person, when, and from where;
-# and the SHA-256 of the line before it, so that no line can be changed, dropped or put in between without breaking the
-# chain. It never holds a secret: of tokens it has the public ids.
+# One line of the audit log is a JSON object in ASCII. It has the account and token, the act, the item, token or person,
+# the time and the client address. It also has the SHA-256 of the line before it, so that no line can be changed,
+# removed or inserted without breaking the chain. It never holds a secret: tokens appear by their public ids.
 
 GENESIS: Final = "0" * 64
-"""What the first line says of the line before it."""
+"""The hash of the preceding line in the first line."""
 LOG_BROKEN: Final = "log-broken"
-"""The act of a line that says that the log before it was not as it had been left: lines were lost or replaced."""
+"""The act of a line that says that the log before it was changed: lines were lost or replaced."""
 _MOST_LINES: Final = 10**18
 _MOST_DETAIL: Final = 1000
 _WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -302,7 +307,7 @@ class AuditEntry:
     at: Instant
     act: str
     subject: str
-    """The repository name of an item, or `token:`, `person:` or `key:` with what names it."""
+    """The repository name of an item, or `token:`, `person:` or `key:` with an identifier."""
     account: str | None = None
     token: str | None = None
     address: str = "command"
@@ -311,7 +316,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditPosition:
-    """Up to where the log is known: how many lines, and the hash of the last."""
+    """A known position of the log: the number of lines, and the hash of the last."""
 
     number: int = 0
     head: str = GENESIS
@@ -321,7 +326,7 @@ class AuditPosition:
 
 
 def encode_entry(entry: AuditEntry, position: AuditPosition) -> bytes:
-    """The line after that position, without its end."""
+    """Return the line after that position, without its line end."""
     fields = {
         "number": position.number + 1,
         "at": str(entry.at),
@@ -337,7 +342,7 @@ def encode_entry(entry: AuditEntry, position: AuditPosition) -> bytes:
 
 
 def decode_entry(line: bytes, number: int) -> tuple[AuditEntry, AuditPosition]:
-    """The entry in a line, and the position before it; `AuditBroken` names line `number` if there is none."""
+    """Return the entry in a line, and the position before it. Raise `AuditBroken` for line `number` if it has none."""
     try:
         found = json.loads(line)
         if type(found["number"]) is not int or not 0 < found["number"] <= _MOST_LINES:
@@ -352,16 +357,18 @@ def decode_entry(line: bytes, number: int) -> tuple[AuditEntry, AuditPosition]:
             str(found["from"]),
             str(found["detail"]),
         )
-    # Whatever a line may hold: numbers too large, brackets too deep, dates that are none.
+    # A line may hold anything: numbers too large, brackets too deep, invalid dates.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IbiError) as error:
         raise AuditBroken(line=number, reason=f"it cannot be read ({type(error).__name__})") from None
     return entry, before
 
 
 def verify_chain(lines: Iterable[bytes], known: AuditPosition | None = None) -> Iterator[AuditEntry]:
-    """Every entry in turn, each checked against the line before it; `AuditBroken` names the first line that was changed
-    or is missing, perhaps after its entry was given out. No line vouches for the last one: give as `known` up to where
-    the log went, if that is known."""
+    """Yield every entry, each checked against the line before it.
+
+    Raise `AuditBroken` for the first changed or missing line, perhaps after its entry was yielded. No line vouches for
+    the last one: pass the position of the end as `known`, if it is known.
+    """
     position = AuditPosition()
     if known is not None and not known.number and known != position:
         raise AuditBroken(line=1, reason="what says where the log ends was changed")
@@ -380,8 +387,10 @@ def verify_chain(lines: Iterable[bytes], known: AuditPosition | None = None) -> 
 
 
 def _find_break(reached: AuditPosition, line: bytes, following: bytes | None, end: AuditPosition | None) -> AuditBroken:
-    """What is wrong at a line that does not say what was reached: the line after it, or the end of the log if it is the
-    last, tells whether it was changed or the one before it."""
+    """Return the error for a line that does not follow the position reached.
+
+    The line after it, or for the last line the end of the log, shows whether it or the line before it was changed.
+    """
     after, (_, said) = reached.after(line), decode_entry(line, reached.number + 1)
     if said.number != reached.number:
         return AuditBroken(line=after.number, reason=f"it is missing, and in its place is line {said.number + 1}")
@@ -393,12 +402,9 @@ def _find_break(reached: AuditPosition, line: bytes, following: bytes | None, en
     return AuditBroken(line=reached.number, reason=f"line {after.number} has another hash of it")
 
 
-# --- reading it -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """Which lines of the audit log are wanted: those for which everything that is given holds."""
+    """A filter for lines of the audit log: all given values must match."""
 
     who: str | None = None
     """An account (`person:ana`, or `ana` for short), the id of a token, or an address."""
@@ -406,7 +412,7 @@ class AuditQuery:
     subject: str | None = None
     since: Instant | None = None
     until: Instant | None = None
-    """The last second, itself included."""
+    """The last second, inclusive."""
 
     def is_met_by(self, entry: AuditEntry) -> bool:
         account = entry.account or ""
@@ -420,14 +426,16 @@ class AuditQuery:
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        """Texts of which each stands in every line that is wanted, as lines have them; the longest first. Most lines
-        are passed over by them without being read."""
+        """Texts that every matching line contains, as lines encode them; the longest first.
+
+        Most lines are skipped by them without being parsed.
+        """
         given = (text for text in (self.who, self.act, self.subject) if text)
         return tuple(sorted((_WRITTEN(text)[1:-1].encode("ascii") for text in given), key=len, reverse=True))
 
 
 class AuditLine(NamedTuple):
-    """A line of the log as it is shown; without an `entry` it cannot be read."""
+    """A line of the log for display; without an `entry` it cannot be parsed."""
 
     number: int
     """0 if it is not known."""
@@ -435,18 +443,18 @@ class AuditLine(NamedTuple):
 
 
 class AuditPage(NamedTuple):
-    """Lines, the newest first. `older` is the place from which to go on; None if there is nothing before."""
+    """Lines, the newest first. `older` is the place of the next page; None if there is nothing before."""
 
     lines: tuple[AuditLine, ...]
     older: int | None
     reached: Instant | None
-    """When the oldest line was written that was looked at; None if none was."""
+    """The time of the oldest line that was scanned; None if there was none."""
 
 
 class AuditCheck(NamedTuple):
-    """The outcome of a verification of the whole log."""
+    """The result of a verification of the whole log."""
 
     at: Instant
     lines: int
     problem: str | None
-    """What is not as it was written; None if the log is whole."""
+    """The damage; None if the log is intact."""

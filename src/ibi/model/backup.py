@@ -1,13 +1,13 @@
-"""What a backup of a data directory consists of, as keys of a target: a folder, or a bucket.
+"""The content of a backup of a data directory, as keys of a target: a folder, or a bucket.
 
-    manifests/000007-<digest>.json       the newest says what the backup is; written last
-    items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
-    chunks/<aa>/<digest>                 a piece of another file, or of the list of items
-    twins/<key>                          a second copy of what nothing can be put back without
-    damaged.json                         parts that a check found damaged, for the next backup to write again
+   manifests/000007-<digest>.json       the newest describes the backup; written last
+   items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
+   chunks/<aa>/<digest>                 a piece of another file, or of the list of items
+   twins/<key>                          a second copy of everything that a restore needs in any case
+   damaged.json                         parts that a check found damaged, for the next backup to write again
 
-A version, once written, never changes, and has a name of its own: a backup adds what is not there yet. What no manifest
-names any more is removed after the next one is complete, so that there is a whole backup at any moment.
+A version, once written, never changes, and has its own name: a backup only adds missing versions. Parts that no
+manifest names any more are removed after the next one is complete, so that there is a complete backup at any moment.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ibi.model.content import check_file_path
 
 SCHEMA: Final = 1
 CHUNK: Final = 1 << 22
-"""Bytes of a piece of a file. A file that only grows, as logs do, has the same pieces again but for the last."""
+"""Bytes of a piece of a file. A file that only grows, such as a log, keeps all its pieces except the last."""
 RESTORE_MARK: Final = "ibi-restore.json"
-"""The file that a data directory has until it is put back whole."""
+"""The file that a data directory has until its restore is complete."""
 STORE_FILE: Final = "ibi-store.json"
 """The file that a data directory with a store of items has."""
 LISTING: Final = "items"
-"""What the list of items is called among the files."""
+"""The name of the list of items among the files."""
 DAMAGE_MARK: Final = "damaged.json"
-"""The key under which a check leaves what it found damaged."""
+"""The key under which a check lists damaged parts."""
 SHORT: Final = 32
 """Digits of the digest of an inventory that name a version."""
 
@@ -85,28 +85,28 @@ class KeptFile:
     mode: int
     size: int
     digest: str
-    """The SHA-256 of all of it."""
+    """The SHA-256 of the whole file."""
     chunks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What one complete backup is."""
+    """The description of one complete backup."""
 
     number: int
     begun: Instant
-    """Whatever was acknowledged before is in it."""
+    """Everything acknowledged before this time is in the backup."""
     ended: Instant
     software: str
     owner: Mapping[str, str]
-    """What tells the data directory from others: the prefixes under which it mints, the label of its Archive."""
+    """The identity of the data directory: the prefixes under which it mints, the label of its Archive."""
     items: int
     size: int
-    """Of the items, as they lie in the backup."""
+    """Bytes of the items in the backup."""
     issued: Instant | None
     """The latest date of its mint log."""
     instance: str
-    """Which minter it was, for the locks of the machine."""
+    """The minter instance, for the locks of the machine."""
     files: tuple[KeptFile, ...]
     listing: KeptFile
     """The list of items: a line each."""
@@ -201,19 +201,19 @@ def twin_key(key: str) -> str:
 
 
 def is_manifest(key: str) -> bool:
-    """Whether it is the key of a manifest, or of its twin."""
+    """Return whether it is the key of a manifest, or of its twin."""
     return _MANIFEST.fullmatch(key.removeprefix(_TWINS)) is not None
 
 
 def newest_manifest(keys: Iterable[str]) -> tuple[int, str] | None:
-    """The number and the key of the newest manifest, of which there may be the twin alone; None if there is none."""
+    """Return the number and the key of the newest manifest, perhaps of its twin alone; None if there is none."""
     plain = (key.removeprefix(_TWINS) for key in keys)
     found = [(int(match[1]), key) for key in plain if (match := _MANIFEST.fullmatch(key))]
     return max(found, default=None)
 
 
 def items_of_keys(keys: Iterable[str]) -> list[KeptItem]:
-    """The items whose versions are there under these keys, each number once, in the order of their names."""
+    """Return the items with complete versions under these keys, each number once, in the order of their names."""
     versions: dict[str, dict[int, str]] = {}
     for key in keys:
         if match := _VERSION_KEY.fullmatch(key):
@@ -226,21 +226,21 @@ def items_of_keys(keys: Iterable[str]) -> list[KeptItem]:
 
 
 def is_vital(path: str) -> bool:
-    """Whether a data directory without this file would be another Archive, or could issue a label twice."""
+    """Return whether a data directory without this file would be another Archive, or could issue a label twice."""
     return path in ("archive.json", "mint/mint.log") or path.startswith("keys/")
 
 
 def is_kept_twice(path: str) -> bool:
-    """Whether the pieces of a file of a manifest have twins."""
+    """Return whether the pieces of a file of a manifest have twins."""
     return path in (LISTING, "state.sqlite") or is_vital(path)
 
 
 class DamagedPart(NamedTuple):
-    """A part of a backup that is not what was written."""
+    """A damaged part of a backup."""
 
     key: str
     owner: str
-    """The item, or the file of the data directory, that it is a part of."""
+    """The item, or the file of the data directory, to which it belongs."""
     reason: str
 
     def __str__(self) -> str:

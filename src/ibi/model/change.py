@@ -1,4 +1,4 @@
-"""What changed in an Archive, in order: the entries of its feed of changes."""
+"""The entries of an Archive's feed of changes, in order."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ibi.vocabulary import State
 
 
 class ChangeKind(StrEnum):
-    """What became of an item."""
+    """The kind of a change to an item."""
 
     PUT = "put"
-    """It is here, new or with another record: relations and visibility are part of that."""
+    """The item is here, new or with another record: relations and visibility are part of that."""
     DELETED = "deleted"
-    """A tombstone is left."""
+    """The item was deleted and has a tombstone."""
     REMOVED = "removed"
-    """Nothing is left here: a Copy that was dropped."""
+    """Nothing is left here: a Copy was dropped."""
     MOVED = "moved"
     """Its Original was given to another Archive, and nothing else is left here."""
 
 
 class Revision(NamedTuple):
-    """The version of an item's object in which it is as it is now: its number, and when it was made."""
+    """The present version of an item's object: its number and its time."""
 
     head: int
     at: Instant
@@ -41,13 +41,13 @@ class ItemChange(NamedTuple):
     """The repository name of the item."""
     kind: ChangeKind
     at: str
-    """When the change was made, by the record of the item: ISO 8601."""
+    """The time of the change, by the record of the item: ISO 8601."""
     head: int
     """The version of the item's object; 0 if there is none any more."""
     listed: int
-    """The second since 1970 in which the change could be seen first; never less than that of the entry before."""
+    """The second since 1970 at which the change became visible; never less than that of the entry before."""
     related: bool = True
-    """Whether the item has, or had before, relations to others: what is said of those may be another thing now."""
+    """True if the item has, or had before, relations to others: answers about those may have changed."""
 
     @property
     def rep(self) -> RepositoryName:
@@ -55,9 +55,9 @@ class ItemChange(NamedTuple):
 
 
 class FeedPosition(NamedTuple):
-    """Where a feed stands: its epoch, the number of its last entry, and a second since 1970.
+    """The position of a feed: its epoch, the number of its last entry, and a second since 1970.
 
-    Entries that come later are listed in that second or after it; those before are all there.
+    Later entries are listed in that second or after it; earlier seconds are complete.
     """
 
     epoch: str
@@ -66,17 +66,20 @@ class FeedPosition(NamedTuple):
 
 
 class ChangePage(NamedTuple):
-    """Entries of a feed in their order, and where the feed ended when they were read."""
+    """Entries of a feed in order, and the end of the feed at the time of reading."""
 
     epoch: str
-    """Another one after each rebuild of the catalogue: numbers begin again, and a reader with it."""
+    """Changes with each rebuild of the catalogue: numbers begin again, and a reader starts again."""
     changes: tuple[ItemChange, ...]
     end: int
 
 
 class FollowedChange(NamedTuple):
-    """An entry of another Archive's feed, as far as a resolver needs it: the repository name of the item, whether it
-    has relations to others, and whether it was deleted; of a deleted one also its IBIp, if it is told."""
+    """An entry of another Archive's feed, reduced to the needs of a resolver.
+
+    It has the repository name of the item, whether it has relations to others, and whether it was deleted. A deleted
+    item may also have its IBIp.
+    """
 
     label: str
     related: bool
@@ -84,13 +87,14 @@ class FollowedChange(NamedTuple):
     ibip: str | None = None
 
     def labels(self) -> tuple[Label, ...]:
-        """Those of the item; `InvalidInput` if they are none, or cannot be of one item."""
+        """Return the labels of the item. Raise `InvalidInput` if they are invalid, or cannot be of one item."""
         ibip = None if self.ibip is None else Ibip.parse(self.ibip)
         return LabelForms(RepositoryName.parse(self.label), ibip).labels
 
 
 class AnnouncedCopies(NamedTuple):
-    """Where on its server an Archive tells, signed, who holds its Copies, and since when it says the same."""
+    """The path on its server of an Archive's signed statement about holders of its Copies, and the time of that
+    statement."""
 
     at: int
     """Milliseconds since 1970."""
@@ -98,8 +102,8 @@ class AnnouncedCopies(NamedTuple):
 
 
 class FollowedPage(NamedTuple):
-    """What such a feed tells at a time: the entries after a number, the number to go on after, and that of the last
-    entry that there is."""
+    """A page of such a feed: the entries after a number, the number for the next page, and the number of the last
+    entry."""
 
     epoch: str
     after: int
@@ -109,5 +113,5 @@ class FollowedPage(NamedTuple):
 
 
 def kind_of(item: Item) -> ChangeKind:
-    """The kind of a change that lists the item as it is."""
+    """Return the kind of a change that lists the item in its present state."""
     return ChangeKind.DELETED if item.state is State.DELETED else ChangeKind.PUT

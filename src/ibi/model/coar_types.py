@@ -1,8 +1,8 @@
-"""COAR Resource Types: what kind of thing an item is, as repositories tell it to each other.
+"""COAR Resource Types: the types of items in exchange between repositories.
 
-A description says it in words: the English label is a value of `type`, and the kind of DCMI beside it is the
-`resource_type`. So records of every version and make can say it, and items described by hand before there was a list
-are understood where they used the same words, in any of the three languages.
+A description stores the type in words: the English label is a value of `type`, and the DCMI type is the
+`resource_type`. So records of every version and platform can have it. Descriptions written by hand before the list
+existed are understood if they use the same words, in any of the three languages.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class CoarType:
     pt: str
     es: str
     kind: ResourceType
-    """The kind of DCMI that it belongs to."""
+    """The DCMI type to which it belongs."""
     depth: int = 0
-    """How deep it stands in its group: 0 for the first of a group, which includes those that follow it."""
+    """Its depth in its group: 0 for the first of a group, which includes those that follow it."""
 
     @property
     def uri(self) -> str:
         return f"{COAR_PREFIX}{self.code}"
 
     def label(self, language: str) -> str:
-        """In the language of a page, such as `pt-BR`; in English if it has none there."""
+        """Return the label in the language of a page, such as `pt-BR`; in English if there is none."""
         match language[:2].lower():
             case "pt":
                 return self.pt
@@ -61,7 +61,7 @@ def _keys(each: CoarType) -> Iterator[str]:
 
 @cache
 def _types_by_word() -> Mapping[str, CoarType]:
-    # The first that has a word keeps it: `carta` is a letter in both languages.
+    # The first type with a word keeps it: `carta` is a letter in both languages.
     return {key.casefold(): each for each in reversed(coar_types()) for key in _keys(each)}
 
 
@@ -71,14 +71,14 @@ def _kinds() -> frozenset[ResourceType]:
 
 
 def find_coar_type(text: str) -> CoarType | None:
-    """The type that a text names: by its URI, its code, or its label in English, Portuguese or Spanish, in any case."""
+    """Return the type with this URI, code, or label in English, Portuguese or Spanish, in any case."""
     if len(text) > _LONGEST:
         return None
     return _types_by_word().get(" ".join(text.split()).rstrip("/").casefold())
 
 
 def coar_type_of(metadata: DescriptiveMetadata) -> CoarType | None:
-    """The first of the types in a description that is one of COAR; or else the group of its kind of DCMI."""
+    """Return the first COAR type among the types of a description; or else the group of its DCMI type."""
     found = next(filter(None, (find_coar_type(text.value) for text in metadata.type)), None)
     if found is not None or metadata.resource_type is None:
         return found
@@ -86,8 +86,11 @@ def coar_type_of(metadata: DescriptiveMetadata) -> CoarType | None:
 
 
 def with_coar_type(metadata: DescriptiveMetadata, chosen: CoarType | None) -> DescriptiveMetadata:
-    """The description, which says this type and no other of COAR. Types in words of its own stay, and without a type
-    the kinds that COAR does not have. What DCMI has a word for, such as a dataset, is said by that alone."""
+    """Return the description with this COAR type and no other.
+
+    Other type words stay. Without a type, DCMI types that COAR lacks stay as well. A type that DCMI has a word for,
+    such as a dataset, is stored only as the DCMI type.
+    """
     others = tuple(text for text in metadata.type if find_coar_type(text.value) is None)
     if chosen is None:
         kind = metadata.resource_type

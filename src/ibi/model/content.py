@@ -1,9 +1,9 @@
-"""What an Archive keeps for a name: files in numbered versions, and where the bytes of a new version come from.
+"""Versioned content: the files that an Archive stores under a name, and the sources of the bytes of a new version.
 
-Each block of 1 MiB has its SHA-256. The digest that OCFL keeps of a whole file is SHA-512; for the blocks SHA-256 is
-taken because processors compute it in hardware, twice as fast, and no other program reads them. They are made in the
-same pass as the SHA-512 of the whole, so that they are digests of bytes that were right; or, of an upload that is
-published, in a second one, whose bytes a seal (`seal_of`) shows to be those of the first.
+Each block of 1 MiB has its SHA-256. The digest of a whole file in OCFL is SHA-512. Blocks use SHA-256 because
+processors compute it in hardware, twice as fast, and no other program reads these digests. They are computed in the
+same pass as the SHA-512 of the whole file, so that they cover correct bytes. For a published upload, they are computed
+in a second pass, and a seal (`seal_of`) shows that its bytes are those of the first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class InvalidFilePath(InvalidInput):
 
 
 def check_file_path(path: str) -> None:
-    """`InvalidFilePath` unless it is parts joined by "/" that lead downwards and can be written on every disk."""
+    """Raise `InvalidFilePath` unless the path has parts joined by "/" that lead downwards and are valid on every
+    disk."""
     found = _NOT_ALLOWED.search(path)
     if found is not None:
         raise InvalidFilePath(path, found.start(), message("{sign} is not allowed"), sign=ascii(found[0]))
@@ -55,7 +56,7 @@ def _check_part(path: str, offset: int, part: str) -> None:
 
 
 def check_tree(paths: Iterable[str]) -> None:
-    """`InvalidFilePath` unless all can be files of one tree, on disks too that do not tell upper from lower case."""
+    """Raise `InvalidFilePath` unless all can be files of one tree, also on disks that ignore case."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path in paths:
@@ -86,20 +87,20 @@ def _fold_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """These bytes."""
+    """A source with these bytes."""
 
     content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What the plain file at this place of the disk holds; it stays there."""
+    """A source with the content of the plain file at this place of the disk; the file stays there."""
 
     path: str
 
 
 class Received(NamedTuple):
-    """What this process found a file to be while it wrote it: its size, the digests of its blocks, its CRC-32."""
+    """The result of writing a file in this process: its size, the digests of its blocks, its CRC-32."""
 
     size: int
     blocks: bytes
@@ -108,24 +109,30 @@ class Received(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a file was when it was received: what a disk has made of it since is not taken in."""
+    """The digests of a file when it was received: later changes by a disk are rejected."""
 
     name: str
-    """What its sender calls it."""
+    """The sender's name for it."""
     digest: str
-    """SHA-512 of what was sent, lower-case hexadecimal."""
+    """SHA-512 of the received bytes, lower-case hexadecimal."""
     seal: str | None = None
-    """That of `ibi.model.content`, by which a store sees that the file is the same without computing its SHA-512
-    again; None if it is not known."""
+    """The seal of `ibi.model.content`, by which a store sees that the file is the same without computing its SHA-512
+    again.
+
+    None if it is not known.
+    """
     received: Received | None = None
-    """If this process has just written the file and hashed it on the way: such a file is not read again, as little as
-    one that the store itself writes."""
+    """Set if this process has just written and hashed the file. Then it is not read again, like a file that the
+    store itself writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The plain file at this place, which is not written to any more. It is gone from there once the change is made; if
-    the change is refused, it is still there. `UploadDamaged` if it is not what was `sent`."""
+    """The plain file at this place, which is not written any more.
+
+    It is gone from there once the change is made; if the change is refused, it stays. Raise `UploadDamaged` if it does
+    not match `sent`.
+    """
 
     path: str
     sent: Sent | None = None
@@ -133,7 +140,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What `read(length)` gives until it gives nothing."""
+    """A source with all bytes that `read(length)` returns until it returns none."""
 
     read: Callable[[int], bytes]
 
@@ -148,8 +155,10 @@ class Keep:
 
 
 class TakenFile(NamedTuple):
-    """What a file was found to be when its bytes were taken in; the digest is SHA-512, lower-case hexadecimal, and the
-    CRC-32 that of ZIP, eight such digits."""
+    """Size and digests of a file, measured as its bytes were read.
+
+    The digest is SHA-512, lower-case hexadecimal. The CRC-32 is that of ZIP, eight such digits.
+    """
 
     size: int
     digest: str
@@ -158,10 +167,10 @@ class TakenFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Bytes that tell of the other files of the version: a record with their sizes and digests.
+    """Bytes that describe the other files of the version: a record with their sizes and digests.
 
-    `make` is called once, after every file that is not `Derived` was taken in, with what each of those is by its path.
-    Files that are kept bring no bytes, and are not among them.
+    `make` is called once, after every file that is not `Derived` was read. It gets the result of each of those by its
+    path. Kept files bring no bytes, and are not included.
     """
 
     make: Callable[[Mapping[str, TakenFile]], bytes]
@@ -172,7 +181,7 @@ Source = Bytes | Copy | Move | Stream | Keep | Derived
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Who makes a version, why and when."""
+    """The author, reason and time of a version."""
 
     user: str
     message: str
@@ -182,7 +191,7 @@ class Change:
 
 
 class NewObject(NamedTuple):
-    """The first version of an object, that is to be kept under a name."""
+    """The first version of an object, to be stored under a name."""
 
     name: str
     files: Mapping[str, Source]
@@ -200,7 +209,7 @@ class KeptVersion:
 
 @dataclass(frozen=True, slots=True)
 class KeptObject:
-    """All versions kept for a name, from the first on."""
+    """All versions stored for a name, from the first on."""
 
     name: str
     versions: tuple[KeptVersion, ...]
@@ -211,7 +220,7 @@ class KeptObject:
 
 
 class Damage:
-    """What may be wrong with something kept."""
+    """The kinds of damage to stored content."""
 
     MISSING = "missing"
     EXTRA = "extra"
@@ -229,12 +238,14 @@ class Problem:
     path: str
     reason: str
     digest: str | None = None
-    """Of the content that is damaged, where it is known which it is."""
+    """The digest of the damaged content, if it is known."""
 
 
 def is_damage(problem: Problem) -> bool:
-    """Whether something that was deposited is lost or wrong. What lies there in addition, and a catalogue that can be
-    made anew, make no item damaged."""
+    """Return whether deposited content is lost or wrong.
+
+    Extra files, and a catalogue that can be rebuilt, make no item damaged.
+    """
     return problem.kind != Damage.EXTRA and problem.code != "catalogue"
 
 
@@ -244,47 +255,49 @@ class Verification:
 
     name: str
     verified: int | None
-    """None if the damage was found by a reader, and the item was never verified."""
+    """None if a reader found the damage, and the item was never verified."""
     damaged_since: int | None = None
     problems: tuple[Problem, ...] = ()
 
     @property
     def digests(self) -> frozenset[str]:
-        """Those of the files that are damaged, as far as that is known."""
+        """The digests of the damaged files, as far as they are known."""
         return frozenset(problem.digest for problem in self.problems if problem.digest is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class IntegritySummary:
-    """The verifications of all items, in short."""
+    """A summary of the verifications of all items."""
 
     items: int = 0
-    """Known to the schedule."""
+    """Items known to the schedule."""
     verified: int = 0
-    """Of those, verified at least once."""
+    """Items of the schedule that were verified at least once."""
     damaged: int = 0
     oldest: int | None = None
-    """When the item was verified that has waited longest, of those that ever were."""
+    """The time of the oldest verification, among items that were ever verified."""
     newest: int | None = None
-    """When an item was verified last."""
+    """The time of the latest verification."""
 
     @property
     def never_verified(self) -> int:
         return self.items - self.verified
 
     def among(self, kept: Iterable[HeldTotal]) -> IntegritySummary:
-        """The same of all that is kept: the schedule learns of a deposit up to a day after it was made, and a deposit
-        that it does not know of was not verified either."""
+        """Return the summary with all stored items counted.
+
+        The schedule learns of a deposit up to a day later, and an unknown deposit was not verified either.
+        """
         return replace(self, items=max(self.items, sum(each.items for each in kept)))
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTotal:
-    """The items of one state, together."""
+    """Totals of the items of one state."""
 
     items: int = 0
     files: int = 0
-    """Of the present version of each item."""
+    """Files of the present version of each item."""
     size: int = 0
     """Bytes of these files."""
 
@@ -295,14 +308,18 @@ _SMALL: Final = 80 * 1024
 
 
 def has_blocks(size: int) -> bool:
-    """Whether a file of that size has more than one block; otherwise the digest of the whole serves as well, if more
-    slowly."""
+    """Return whether a file of that size has more than one block.
+
+    Otherwise the digest of the whole file serves as well, if more slowly.
+    """
     return size > BLOCK
 
 
 def has_kept_digests(size: int) -> bool:
-    """Whether the digests of blocks are kept for a file of that size, though it be one block. Of a smaller file the
-    SHA-512 takes no longer than to look for another digest."""
+    """Return whether block digests are stored for a file of that size, even for one block.
+
+    For a smaller file, SHA-512 takes no longer than the look-up of another digest.
+    """
     return size > _SMALL
 
 
@@ -311,25 +328,25 @@ def block_count(size: int) -> int:
 
 
 def block_digest(blocks: bytes, number: int) -> bytes:
-    """The digest of the block with that number, from the digests of all blocks one after the other."""
+    """Return the digest of the block with that number, from the concatenated digests of all blocks."""
     return blocks[number * _DIGEST : (number + 1) * _DIGEST]
 
 
 def fits(blocks: bytes, size: int) -> bool:
-    """Whether these can be the digests of all blocks of a file of that size."""
+    """Return whether these can be the digests of all blocks of a file of that size."""
     return len(blocks) == block_count(size) * _DIGEST
 
 
 def seal_of(digest: str, blocks: bytes) -> str:
-    """One SHA-256, in hexadecimal digits, over the SHA-512 of a file and the digests of its blocks.
+    """Return one SHA-256, in hexadecimal digits, over the SHA-512 of a file and the digests of its blocks.
 
-    Bytes whose blocks agree with it are those that had this SHA-512: it need not be computed again.
+    Bytes with blocks that agree with it are those that had this SHA-512: it need not be computed again.
     """
     return sha256(bytes.fromhex(digest) + blocks).hexdigest()
 
 
 class BlockDigester:
-    """Hashes the blocks of a file that comes in pieces of any size."""
+    """Hashes the blocks of a file that arrives in pieces of any size."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -350,11 +367,11 @@ class BlockDigester:
                 self._block = sha256()
 
     def crc32(self) -> str:
-        """CRC-32 of the whole, in eight hexadecimal digits."""
+        """Return the CRC-32 of the whole, in eight hexadecimal digits."""
         return f"{self._crc:08x}"
 
     def blocks(self) -> bytes:
-        """The digests of all blocks so far, one after the other."""
+        """Return the concatenated digests of all blocks so far."""
         begun = self._block.digest() if self.size % BLOCK else b""
         return bytes(self._blocks) + begun
 
@@ -371,9 +388,9 @@ class BlockHasher(BlockDigester):
         super().update(piece)
 
     def digest(self) -> str:
-        """SHA-512 of the whole, in hexadecimal digits."""
+        """Return the SHA-512 of the whole, in hexadecimal digits."""
         return self._whole.hexdigest()
 
     def seal(self) -> str:
-        """See `seal_of`."""
+        """Return the seal of the file: see `seal_of`."""
         return seal_of(self.digest(), self.blocks())

@@ -1,13 +1,11 @@
-"""Copies on their way: what one is made of, as one Archive tells it to another (`GET /api/items/<label>/object`), and
-the jobs that make them.
+"""The record of an item that one Archive sends to another for a Copy (`GET /api/items/<label>/object`).
 
-`item` is the text of the item's `item.json`, byte for byte, in which its files are listed with sizes and digests;
-`others` are the further files of its object, which say where the item came from (`provenance/**`). `contents` are the
-item's own files, where they are so small that they come along; others are fetched one by one. What the item is at the
-other Archive alone (its owner, whose claims were declined) is not told.
+`item` is the text of the item's `item.json`, byte for byte, which lists its files with sizes and digests. `others` are
+the further files of its object, which say where the item came from (`provenance/**`). `contents` are the item's own
+files, if they are small enough to be included; others are fetched one by one. Facts of the other Archive alone (the
+owner, declined claims) are not sent.
 
-What comes from another Archive is a stranger's: it is read within bounds, and everything in it is compared with
-everything else.
+Data from another Archive is untrusted: its size is bounded, and every part is compared with every other.
 """
 
 from __future__ import annotations
@@ -37,50 +35,50 @@ from ibi.vocabulary import State
 
 SCHEMA: Final = 1
 MOST_OTHERS: Final = 1_000
-"""Further files of an object, beside those of the item."""
+"""Most further files of an object, beside those of the item."""
 _LOCAL: Final = b'{"schema":1,"state":"Original","transferable":true}'
-"""What is not told of an Original: it is the holder's own."""
+"""Stands for the local record of an Original, which is not sent: it is the holder's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemObjectRecord:
-    """One item as its Archive has it now. `item_json` is None if it has none any more: it was deleted."""
+    """One item in its present state at its Archive. `item_json` is None if it was deleted."""
 
     labels: LabelForms
     state: State
     head: int
     """The version of its object there."""
     at: Instant
-    """When that version was made."""
+    """The time of that version."""
     service: LabelForms
-    """The service of the Archive that tells it."""
+    """The service of the Archive that sends it."""
     key: PublicKey | None = None
-    """With which that Archive signs."""
+    """The key with which that Archive signs."""
     is_sandbox: bool = False
-    """Whether that Archive is one for trying out."""
+    """True if that Archive is a sandbox."""
     item_json: bytes | None = None
     others: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """Files of the item by their paths, as far as they came along."""
+    """Files of the item by their paths, if they were included."""
     tombstone: Tombstone | None = None
     source: str | None = None
-    """Where the other Archive has its Copy from, if it has one."""
+    """The Archive from which the other Archive has its Copy, if it has one."""
     transferred_to: Label | None = None
     """The service of the Archive to which the Original was given."""
 
     def count_files(self) -> int:
-        """How many files its record lists, in far less time than it takes to read them."""
+        """Return the number of files in its record, much faster than reading them."""
         assert self.item_json is not None
         files = without_files(self.item_json)[1]
         return 0 if files is None else len(files)
 
     def description_size(self) -> int:
-        """Bytes of its record without the list of files."""
+        """Return the bytes of its record without the list of files."""
         assert self.item_json is not None
         return len(without_files(self.item_json)[0])
 
     def original(self) -> Item:
-        """The item in `item_json`, as an Original. `InvalidDocument` if it is none, or another one than is said."""
+        """Return the item in `item_json`, as an Original. Raise `InvalidDocument` if it is none, or another item."""
         assert self.item_json is not None
         item = decode_item(self.item_json, _LOCAL)
         if set(item.labels.labels) != set(self.labels.labels):
@@ -89,7 +87,7 @@ class ItemObjectRecord:
 
 
 def object_document(record: ItemObjectRecord) -> dict[str, Any]:
-    """The answer, without what is empty."""
+    """Return the answer, without empty members."""
     item = record.item_json
     told: dict[str, Any] = {
         "schema": SCHEMA,
@@ -128,7 +126,7 @@ class _Other(msgspec.Struct):
 
 
 class _Told(msgspec.Struct):
-    """What a later version tells besides is not looked at."""
+    """The answer of another Archive. Members of later versions are ignored."""
 
     schema: int
     labels: dict[_Short, _Short]
@@ -152,7 +150,7 @@ _WHERE: Final = "object"
 
 
 def read_object(body: bytes | msgspec.Raw) -> ItemObjectRecord:
-    """The record that another Archive has told; `InvalidDocument` says what is wrong with it."""
+    """Return the record that another Archive has sent; raise `InvalidDocument` with the reason if it is invalid."""
     try:
         told = _DECODER.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -215,28 +213,26 @@ def _bytes(path: str, text: str) -> bytes:
 
 # --- jobs that make Copies --------------------------------------------------------------------------------------------
 
-# Jobs that make Copies: which labels, from where, and what became of each.
-
 
 class JobState(StrEnum):
-    """How far a job is."""
+    """The progress of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
-    """At its end; some labels may have been refused."""
+    """Completed; some labels may have been refused."""
     CANCELLED = "cancelled"
 
 
 class ItemOutcome(StrEnum):
-    """What became of one label of a job."""
+    """The result for one label of a job."""
 
     PENDING = "pending"
     COPIED = "copied"
     REFRESHED = "refreshed"
     UNCHANGED = "unchanged"
     DELETED = "deleted"
-    """Its Original was deleted, which the Copy here says from now on."""
+    """Its Original was deleted; the Copy here records that from now on."""
     REFUSED = "refused"
 
 
@@ -247,23 +243,23 @@ class JobItem(NamedTuple):
     label: str
     outcome: ItemOutcome = ItemOutcome.PENDING
     reason: str = ""
-    """Why it was refused."""
+    """The reason of a refusal."""
     code: str = ""
-    """Of the error with which it was refused."""
+    """The code of the error of a refusal."""
     size: int = 0
     """Bytes of its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyJob:
-    """A job in short. Times are seconds since 1970."""
+    """A summary of a job. Times are seconds since 1970."""
 
     id: str
     state: JobState
     begun: int
     who: str
     labels: int
-    """How many it is about."""
+    """The number of labels."""
     source: str | None = None
     """The Archive that was named; None: each is found through the resolver."""
     ended: int | None = None
@@ -273,12 +269,12 @@ class CopyJob:
     deleted: int = 0
     refused: int = 0
     size: int = 0
-    """Bytes of the files that came."""
+    """Bytes of the received files."""
     account: str | None = None
 
     @property
     def settled(self) -> int:
-        """Labels of which is known what became of them."""
+        """Labels with a result."""
         return self.copied + self.refreshed + self.unchanged + self.deleted + self.refused
 
     @property

@@ -1,5 +1,5 @@
-"""The Archives that hold Copies of this Archive's items: those that its administrators named while the server ran, and
-those that follow it and were not named yet."""
+"""The Archives that hold Copies of this Archive's items: those named by administrators at run time, and followers
+that were not named yet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ibi.label import Label
 from ibi.messages.holders import CopyHolder
 
 MOST_OFFERS: Final = 32
-"""Archives that are offered at a time: further ones are offered when others were named or declined."""
+"""Most Archives that are offered at a time; others wait until some were named or declined."""
 OFFER_DAYS: Final = 30
-"""Days after which an Archive is offered no more that does not follow any longer."""
+"""Days after which an offer expires if the Archive follows no longer."""
 _DAY: Final = 86_400
 
 
@@ -27,7 +27,7 @@ class CopyOffer:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopyHolders:
-    """What one data directory has of holders of Copies, beside the settings. Each Archive is in one of the three."""
+    """The holders of Copies in one data directory, beside the settings. Each Archive is in one of the three lists."""
 
     named: tuple[CopyHolder, ...] = ()
     offers: tuple[CopyOffer, ...] = ()
@@ -42,7 +42,7 @@ class KnownCopyHolders:
         return replace(rest, declined=(*rest.declined, service)[-MOST_OFFERS:])
 
     def forget(self, service: Label) -> KnownCopyHolders:
-        """Without that Archive; it is offered again if it goes on following."""
+        """Return the lists without that Archive; it is offered again if it continues to follow."""
         return KnownCopyHolders(
             tuple(each for each in self.named if each.service != service),
             tuple(each for each in self.offers if each.holder.service != service),
@@ -50,7 +50,7 @@ class KnownCopyHolders:
         )
 
     def offer(self, holder: CopyHolder, now: int) -> KnownCopyHolders:
-        """With an Archive that follows at this moment, unless an administrator has decided about it."""
+        """Return the lists with an Archive that follows now, unless an administrator has decided about it."""
         if holder.service in self.declined or any(each.service == holder.service for each in self.named):
             return self
         fresh = tuple(each for each in self.offers if now - each.last < OFFER_DAYS * _DAY)

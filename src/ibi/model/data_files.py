@@ -1,7 +1,4 @@
-"""What takes room in a data directory beside the items, and when it was last backed up.
-
-Short: values that cross a port, of no other subject.
-"""
+"""Files of a data directory beside the items, and the time of its last backup."""
 
 from __future__ import annotations
 
@@ -10,39 +7,39 @@ from typing import Final, NamedTuple
 from ibi.instant import Instant
 
 LEFT_OUT: Final = "left-out.json"
-"""The file of a data directory that names what a restore left out, since its backup was damaged."""
+"""The file of a data directory that lists everything that a restore left out because its backup was damaged."""
 
 
 class DataFile(NamedTuple):
     """A database or a log."""
 
     name: str
-    """Within the data directory."""
+    """The path within the data directory."""
     size: int
-    """Bytes, with what lies beside it until it is written there."""
+    """Bytes, including auxiliary files such as a write-ahead log."""
     changed: int
     """Seconds since 1970."""
 
 
 class DiskSpace(NamedTuple):
-    """Bytes of the disk that the data directory is on."""
+    """Bytes of the disk of the data directory."""
 
     free: int
     total: int
 
 
 class LeftOutOfRestore(NamedTuple):
-    """What was in a backup and could not be put back."""
+    """The parts of a backup that could not be restored."""
 
     items: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 class BackupNote(NamedTuple):
-    """The last backup that was made of a data directory."""
+    """The last backup of a data directory."""
 
     at: Instant
-    """When it was whole."""
+    """The time at which it was complete."""
     items: int
     damaged: int
-    """Items and databases that could not be backed up as they were."""
+    """Items and databases that could not be backed up intact."""

@@ -1,13 +1,7 @@
-"""Values of a description: other names of an item, and what Dublin Core has no place for.
+"""Other names of an item: a label of before 2008, a DOI, an ARK, a handle, or a former address.
 
-Other names of an item: a label of before 2008, a DOI, an ARK, a handle, an address that it once had.
-
-What a depositor gives is checked by `parse_alternate` as closely as its scheme allows. What is recorded is bounded and
-otherwise taken as it is: a later version may know better what a name of some scheme looks like.
-
-Values of a description that Dublin Core has no place for: organisations, funders, related works, places on the map.
-
-What is recorded is bounded; what is typed is checked as closely as its scheme allows.
+Input of a depositor is checked by `parse_alternate` as strictly as its scheme allows. Recorded names are bounded and
+otherwise accepted as they are: a later version may know the syntax of some scheme better.
 """
 
 from __future__ import annotations
@@ -25,14 +19,14 @@ from ibi.messages import values as wire
 from ibi.model.errors import InvalidItem, InvalidMetadata
 
 LEGACY: Final = "ibi"
-"""The scheme of labels of before 2008, which say nothing about who and when."""
+"""The scheme of labels of before 2008, which carry neither an owner nor a date."""
 _OF_ONE_ITEM: Final = frozenset({LEGACY, "doi", "ark", "hdl"})
 MOST_ALTERNATES: Final = 100
 LONGEST_ALTERNATE: Final = 2048
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,31}")
 _UNNAMEABLE = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-# Case is ignored in the prefix alone: over a range of a million characters, that costs each start ten milliseconds.
+# Case is ignored only in the prefix: over a range of a million characters, that costs each start ten milliseconds.
 _DOI = re.compile(r"(?i:https?://(?:dx\.)?doi\.org/|doi:)?(10\.[0-9]{4,9}(?:\.[0-9]+)*/[!-~\u00a1-\U0010fffd]+)")
 _ARK = re.compile(r"(?:https?://[^/]{1,255}/)?(?:ark:)?/?([0-9bcdfghjkmnpqrstvwxz]{5,16}/[!-~]+)", re.IGNORECASE)
 _HANDLE = re.compile(r"(?i:https?://hdl\.handle\.net/|hdl:)?([0-9]+(?:\.[0-9A-Za-z]+)*/[!-~\u00a1-\U0010fffd]+)")
@@ -62,13 +56,14 @@ class Alternate:
 
     @property
     def names_one_item(self) -> bool:
-        """Whether names of its scheme are given to one thing alone. Addresses, and words of other schemes, may stand
-        for several."""
+        """True if names of its scheme belong to one thing only. Addresses, and names of unknown schemes, may belong
+        to several."""
         return self.scheme in _OF_ONE_ITEM
 
     @property
     def key(self) -> str:
-        """Equal for two spellings of one name. Labels of before 2008 and addresses have one spelling."""
+        """The comparison key, equal for two spellings of one name. Labels of before 2008 and addresses have one
+        spelling."""
         match self.scheme:
             case "doi" | "hdl":
                 return self.value.lower()
@@ -78,7 +73,7 @@ class Alternate:
 
 
 def checked_alternates(alternates: Iterable[Alternate]) -> tuple[Alternate, ...]:
-    """All of them, each once."""
+    """Return all of them, each once. Raise `InvalidItem` if there are too many."""
     found = tuple(dict.fromkeys(alternates))
     if len(found) > MOST_ALTERNATES:
         reason = "an item has at most {most} other names"
@@ -87,7 +82,7 @@ def checked_alternates(alternates: Iterable[Alternate]) -> tuple[Alternate, ...]
 
 
 def parse_alternate(text: str) -> Alternate:
-    """Read `SCHEME:VALUE`, such as `doi:10.1000/182` or `ibi:83LX3pFwXQZ5Jpy/Bkjzd`."""
+    """Parse `SCHEME:VALUE`, such as `doi:10.1000/182` or `ibi:83LX3pFwXQZ5Jpy/Bkjzd`."""
     scheme, colon, value = text.strip().partition(":")
     if not colon or not value:
         raise InvalidItem(text, 0, "another name looks like doi:10.1000/182", field="alternates")
@@ -95,9 +90,9 @@ def parse_alternate(text: str) -> Alternate:
 
 
 def make_alternate(scheme: str, value: str) -> Alternate:
-    """The name in the spelling in which names of its scheme are recorded; `InvalidItem` if it is none of its scheme."""
+    """Return the name in the recorded spelling of its scheme; raise `InvalidItem` if its scheme does not allow it."""
     scheme, value = scheme.strip().lower(), value.strip()
-    if scheme in ("http", "https"):  # an address that was given without saying so
+    if scheme in ("http", "https"):  # an address without the scheme `url:`
         scheme, value = "url", f"{scheme}:{value}"
     Alternate(scheme, value)
     return Alternate(scheme, _READERS.get(scheme, str)(value))
@@ -158,14 +153,14 @@ _READERS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 MAX_TEXT: Final = 100_000
-"""Characters of one value; an abstract has some thousands."""
+"""Most characters of one value; an abstract has some thousands."""
 
-# XML 1.0 has no way to write these, and every harvester reads XML; tabs and line ends are the only controls it has.
+# XML 1.0 cannot represent these, and every harvester reads XML. Tabs and line ends are the only controls it allows.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def checked_text(text: str, element: str) -> str:
-    """`text`, if it says something and can be written anywhere."""
+    """Return `text`, if it is not blank and can be written anywhere."""
     if not text.strip():
         raise InvalidMetadata(text, 0, "{field} is empty", field=element)
     if len(text) > MAX_TEXT:
@@ -177,7 +172,7 @@ def checked_text(text: str, element: str) -> str:
 
 
 def check_count(values: Collection[object], most: int, element: str) -> None:
-    """Refuse more values than an element may have."""
+    """Raise `InvalidMetadata` if an element has too many values."""
     if len(values) > most:
         raise InvalidMetadata(element, 0, "{field} has at most {most} values", field=element, most=most)
 
@@ -191,7 +186,7 @@ _CROCKFORD: Final = {sign: value for value, sign in enumerate("0123456789abcdefg
 
 @dataclass(frozen=True, slots=True)
 class Ror:
-    """The identifier of a research organisation, `04xbn6x09`; what was mistyped fails its check digits."""
+    """The identifier of a research organisation, `04xbn6x09`; its check digits catch typing errors."""
 
     text: str
 
@@ -217,12 +212,12 @@ class Ror:
 
 
 MOST_AFFILIATIONS: Final = 50
-"""Of one person."""
+"""Most affiliations of one person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Affiliation:
-    """An institution that a person works for."""
+    """An institution for which a person works."""
 
     name: str
     ror: Ror | None = None
@@ -235,7 +230,7 @@ class Affiliation:
 
 
 class RelationKind(StrEnum):
-    """How an item relates to another work: the relation types of DataCite 4.6."""
+    """The relation of an item to another work: the relation types of DataCite 4.6."""
 
     IS_CITED_BY = "IsCitedBy"
     CITES = "Cites"
@@ -279,7 +274,7 @@ class RelationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RelatedIdentifier:
-    """Another work by a name of some scheme (`doi`, `url`, `isbn`, `ibi` …), and how the item relates to it."""
+    """Another work by a name of some scheme (`doi`, `url`, `isbn`, `ibi` …), and the item's relation to it."""
 
     relation: RelationKind
     scheme: str
@@ -293,7 +288,8 @@ class RelatedIdentifier:
 
     @classmethod
     def parse(cls, relation: RelationKind, scheme: str, value: str) -> RelatedIdentifier:
-        """In the spelling in which names of the scheme are recorded; `InvalidMetadata` if it is none of its scheme."""
+        """Return the identifier in the recorded spelling of its scheme; raise `InvalidMetadata` if the scheme does
+        not allow it."""
         try:
             if scheme.strip().lower() == "ibi":
                 return cls(relation, "ibi", parse_any(value.strip().removeprefix("ibi:")).spelling)
@@ -306,8 +302,10 @@ class RelatedIdentifier:
 
     @property
     def url(self) -> str | None:
-        """Where its scheme leads; None if that is no matter of links, or if what is recorded as an address is none of
-        the Web: a browser would run `javascript:`."""
+        """The URL to which its scheme leads; None if the scheme has no links.
+
+        It is also None for a recorded address that is not http or https: a browser would run `javascript:`.
+        """
         if self.scheme in ("url", "http", "https"):
             return self.value if self.value.lower().startswith(("http://", "https://")) else None
         place = _RESOLVERS.get(self.scheme)
@@ -333,13 +331,13 @@ def _limits(error: InvalidInput) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Funding:
-    """Who paid for the work: an organisation, and the number of its award."""
+    """A funder of the work: an organisation, and the number of its award."""
 
     name: str
     ror: Ror | None = None
     award: str | None = None
     url: str | None = None
-    """Of the award."""
+    """The URL of the award."""
 
     def __post_init__(self) -> None:
         checked_text(self.name, "funding")
@@ -360,12 +358,14 @@ _DEGREES: Final = re.compile(r"-?[0-9]{1,3}(?:\.[0-9]{1,10})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GeoPlace:
-    """A place that an item is about: its name, or where it is on the map, or both."""
+    """A place that an item is about: a name, a position on the map, or both."""
 
     name: str | None = None
     box: tuple[str, str, str, str] | None = None
-    """Degrees in decimals, as they were written: west, south, east, north (RFC 7946); a point has the same twice. Where
-    east is less than west, the box goes over the 180th meridian."""
+    """Decimal degrees, as they were written: west, south, east, north (RFC 7946); a point has the same values twice.
+
+    If east is less than west, the box crosses the 180th meridian.
+    """
 
     def __post_init__(self) -> None:
         if self.name is not None:
@@ -391,7 +391,7 @@ class GeoPlace:
         return self.box is not None and self.box[:2] == self.box[2:]
 
     def __str__(self) -> str:
-        """As Dublin Core writes it (DCMI Point, DCMI Box)."""
+        """Return the place as Dublin Core writes it (DCMI Point, DCMI Box)."""
         parts = [] if self.name is None else [self.name if self.box is None else f"name={self.name}"]
         if self.box is not None:
             west, south, east, north = self.box

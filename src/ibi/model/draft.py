@@ -1,12 +1,4 @@
-"""Drafts, and their review.
-
-The review of a draft: how it stands, and what was said of it. Times are whole seconds since 1970.
-
-A draft that is worked on for a while: what it says, whose it is, and what became of it; and its record in JSON.
-
-Files that were sent for it are recorded one by one, beside it. In here are only those that it has from the item that it
-changes.
-"""
+"""The review of a draft: its state and its entries. Times are whole seconds since 1970."""
 
 from __future__ import annotations
 
@@ -43,21 +35,21 @@ from ibi.model.metadata_json import metadata_document, read_metadata
 from ibi.model.visibility import Visibility
 
 LONGEST_COMMENT: Final = 5000
-"""Characters of one comment."""
+"""Most characters of one comment."""
 
 
 class ReviewState(StrEnum):
-    """How the review of a draft stands."""
+    """The state of the review of a draft."""
 
     SUBMITTED = "submitted"
-    """It waits for a librarian, and does not change."""
+    """It waits for a librarian, and cannot be changed."""
     RETURNED = "returned"
     """Its depositor works on it again."""
     PUBLISHED = "published"
 
 
 class ReviewAct(StrEnum):
-    """What was done, as an entry of the review says it."""
+    """The action of a review entry."""
 
     SUBMITTED = "submitted"
     COMMENTED = "commented"
@@ -70,52 +62,52 @@ class ReviewAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReviewEntry:
-    """One line of a review: who did what, when, and what they said. It never changes."""
+    """One entry of a review: an action, its author and time, and a comment. It never changes."""
 
     act: ReviewAct
     at: int
     account: str | None
     """None is the Archive itself."""
     name: str
-    """Of who did it, for people."""
+    """The name of the author, for people."""
     text: str = ""
     number: int = 0
-    """Given by the store."""
+    """Assigned by the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """The review of one draft, as it stands after the last entry."""
+    """The review of one draft after its last entry."""
 
     draft: str
     owner: str
-    """The account whose draft it is."""
+    """The account of the draft."""
     depositor: str
-    """Who submitted it, for people."""
+    """The name of the person who submitted it, for people."""
     title: str
-    """That of the draft at the last entry."""
+    """The title of the draft at the last entry."""
     state: ReviewState
     submitted: int
-    """When it was submitted last."""
+    """The time of the last submission."""
     changed: int
-    """When its state changed last."""
+    """The time of the last change of state."""
     seal: str = ""
-    """Of the content that was submitted last."""
+    """The seal of the content that was submitted last."""
     key: str | None = None
-    """The idempotency key with which it was submitted: sent again, it is not submitted twice."""
+    """The idempotency key of the submission: a repeated request does not submit it twice."""
     label: str | None = None
-    """Of the item that it became, or that it changes."""
+    """The label of the item that it became or changes."""
     turn: int = 0
-    """Its place in the queue, given by the store with each submission."""
+    """Its place in the queue, assigned by the store with each submission."""
     deletes: bool = False
-    """Whether the deletion of the item was asked for, and not the publication of the draft."""
+    """True if it asks for the deletion of the item, not for the publication of the draft."""
 
 
 # --- draft record -----------------------------------------------------------------------------------------------------
 
 
 DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
-"""Stands where a label would, and cannot be taken for one: those have a slash."""
+"""Stands in place of a label, and cannot be confused with one: labels have a slash."""
 
 _SCHEMA: Final = 1
 _NO_METADATA: Final = DescriptiveMetadata()
@@ -123,17 +115,17 @@ _NO_METADATA: Final = DescriptiveMetadata()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """All that a draft says beside its files. The target may be a file that is still to come."""
+    """The content of a draft beside its files. The target may be a file that has not arrived yet."""
 
     metadata: DescriptiveMetadata = _NO_METADATA
     language: LanguageTag | None = None
     target: str | None = None
     url: str | None = None
-    """Where readers are sent instead of to files: the item is a Web service."""
+    """The URL to which readers are sent instead of files: the item is a Web service."""
     edition_of: LabelForms | None = None
     translation_of: LabelForms | None = None
     describes: LabelForms | None = None
-    """The item whose metadata this is."""
+    """The item that this metadata describes."""
     visibility: Visibility = Visibility.PUBLIC
     alternates: tuple[Alternate, ...] = ()
 
@@ -145,7 +137,7 @@ class Description:
 
     @classmethod
     def of(cls, item: Item) -> Description:
-        """What an update of the item begins with. Its relations are no matter of updates."""
+        """Return the description with which an update of the item begins. Updates do not change its relations."""
         return cls(
             metadata=item.metadata,
             language=item.language,
@@ -156,7 +148,7 @@ class Description:
         )
 
     def draft(self, files: tuple[File, ...], labels: LabelForms | None = None) -> Draft:
-        """To be published with these files; `InvalidItem` if the target is not among them."""
+        """Return the draft to publish with these files; raise `InvalidItem` if the target is not among them."""
         return Draft(
             labels=labels,
             metadata=self.metadata,
@@ -174,7 +166,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a draft became: the labels of the item, its version, and the files that it has no longer."""
+    """The result of a draft: the labels of the item, its version, and the files that it no longer has."""
 
     labels: LabelForms
     version: int
@@ -183,7 +175,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class RequestedDeletion:
-    """The deletion of a published item that its depositor asks a librarian for."""
+    """The deletion of a published item that its depositor requests from a librarian."""
 
     reason: str
     replaced_by: LabelForms | None = None
@@ -220,16 +212,16 @@ _SAYS: Final[Mapping[str, Callable[[Description], object]]] = {
     "networks": lambda said: said.visibility.networks,
     "unlisted": lambda said: not said.visibility.listing,
 }
-"""The value behind each field of the form; of texts the first, because the form shows no others."""
+"""The value behind each field of the form; of several texts the first, because the form shows no others."""
 REFUSABLE: Final = frozenset(_SAYS) | {"record"}
-"""Fields of the form; `record` is the record of another system that was pasted."""
+"""Fields of the form; `record` is the pasted record of another system."""
 
 
 def still_refused(refused: Refused, before: Description, after: Description) -> dict[str, RefusedValue]:
-    """Return the refused values that are left when a description takes the place of another.
+    """Return the refused values that remain when a description replaces another.
 
-    A field is corrected when it gets a value that the draft did not have. The old value alone corrects nothing: a
-    client that sends back what it has read would drop the text that was typed.
+    A field is corrected when it gets a value that the draft did not have. The old value alone corrects nothing:
+    otherwise a client that sends back the unchanged description would drop the text that was typed.
     """
     return {name: each for name, each in refused.items() if not _is_corrected(name, before, after)}
 
@@ -244,29 +236,25 @@ def _is_corrected(name: str, before: Description, after: Description) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRecord:
-    """One draft. `owner` is who may see and change it."""
+    """One draft. Only `owner` may see and change it."""
 
     id: str
     owner: str
     created: Instant
     description: Description
     labels: LabelForms | None = None
-    """Of the item that it changes; none if it is to become a new one."""
+    """The labels of the item that it changes; None if it will become a new one."""
     base: int | None = None
-    """The version of that item that it was made from."""
+    """The version of that item from which it was made."""
     kept: tuple[File, ...] = ()
     """The files that it has from there."""
     reserved: LabelForms | None = None
-    """The labels of the new item, from the moment on in which they were told, or its publication began: it gets no
-    others."""
+    """The labels of the new item, from the time when they were told or its publication began: it never gets others."""
     publication: Publication | None = None
     refused: Refused = field(default_factory=dict)
     """Values that the form could not read: until they are corrected, the draft is neither published nor submitted."""
     deletion: RequestedDeletion | None = None
     """The draft asks for the deletion of its item, and changes nothing else of it."""
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def description_document(description: Description) -> dict[str, Any]:
@@ -322,9 +310,6 @@ def _present(**members: object) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def _tag(text: str) -> LanguageTag:
     return LanguageTag.parse(text, registered=False)
 
@@ -369,12 +354,12 @@ def read_refused(value: object, path: str) -> Refused:
 
 
 def _account(owner: str) -> str:
-    """Earlier versions wrote the service account of a token's name as `name:…`."""
+    """Return the owner account. Earlier versions wrote the service account of a token's name as `name:…`."""
     return service_account(owner.removeprefix("name:")) if owner.startswith("name:") else owner
 
 
 def decode_draft(body: bytes) -> DraftRecord:
-    """`InvalidDocument` names the member that is wrong."""
+    """Return the draft in a record. Raise `InvalidDocument` that names the wrong member."""
     found = Fields(decode_document(body), "draft.json")
     found.check_schema(_SCHEMA)
     try:

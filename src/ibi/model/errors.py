@@ -1,7 +1,4 @@
-"""What is wrong with something that a depositor wants kept. The text quoted is theirs, the reason is for them.
-
-Short: all values of the model raise these.
-"""
+"""Errors in the input of a depositor. They quote the depositor's text, and give the reason."""
 
 from __future__ import annotations
 

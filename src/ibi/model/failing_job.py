@@ -1,4 +1,4 @@
-"""A background job that fails, as other processes learn of it."""
+"""A failing background job, as other processes see it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class FailingJob(NamedTuple):
-    """Times are seconds since 1970."""
+    """A background job in a series of failures. Times are seconds since 1970."""
 
     name: str
     since: int
-    """When its present row of failures began."""
+    """The time of the first failure of the present series."""
     last: int
-    """When it failed last."""
+    """The time of the last failure."""
     failures: int
-    """In a row."""
+    """The number of consecutive failures."""
     reason: str

@@ -1,7 +1,7 @@
-"""A file of an item: the name it has under `doc/`, what its bytes are, and which names it may have.
+"""A file of an item: its name under `doc/`, its size, digest and type.
 
-The files of an item are decoded on demand: of ten thousand a reader wants one, or a page, and to decode them all takes
-two hundred milliseconds, during which all other requests wait.
+The files of an item are decoded on demand. A reader wants one of ten thousand, or a page of them, and decoding all
+takes two hundred milliseconds, during which all other requests wait.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
 MOST_BYTES: Final = (1 << 63) - 1
-"""Of one file: what file systems and databases count."""
+"""Most bytes of one file: the range of file systems and databases."""
 UNKNOWN_SHA_512 = "0" * 128
 """Stands for the digest of a file that was not read yet."""
 
@@ -30,17 +30,17 @@ _CRC_32 = re.compile("[0-9a-f]{8}")
 # RFC 6838 §4.2: restricted-name; parameters such as charset may follow
 _KIND = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
 _KEPT_TYPE = re.compile(rf"{_KIND}(?:; ?[ -~]{{1,200}})?")
-"""What records may hold: those of earlier versions have anything after a semicolon."""
-# RFC 9110 §5.6.6, without commas and backslashes: some programs end a value there that stands in quotes
+"""The types that records may hold: those of earlier versions have anything after a semicolon."""
+# RFC 9110 §5.6.6, without commas and backslashes: for some programs they end a quoted value
 _WORD = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _MEDIA_TYPE = re.compile(rf"{_KIND}(?:; ?{_WORD}=(?:{_WORD}|\"[ !#-+\--\[\]-~]*\"))*")
 _LONGEST_TYPE = 400
 
 
 def checked_path(path: str) -> str:
-    """`path`, if it is relative, stays below the place it starts from, and is text: what no store can do without.
+    """Return `path`, if it is relative, stays below its starting place, and is text: every store needs that.
 
-    What other systems could not take is for `ibi.model.file` to refuse, when something is deposited.
+    `ibi.model.file` refuses names that other systems could not store, when something is deposited.
     """
     if path.startswith("/"):
         raise InvalidFileName(path, 0, "a name does not begin with a slash")
@@ -57,17 +57,17 @@ def checked_path(path: str) -> str:
 
 
 def comparable_path(path: str) -> str:
-    """What two spellings of one name have in common: composed characters (NFC)."""
+    """Return the form that two spellings of one name share: composed characters (NFC)."""
     return path if path.isascii() else normalize("NFC", path)
 
 
 def is_media_type(text: str) -> bool:
-    """Whether all programs read the same type in it: of two in one header, browsers take the last."""
+    """Return whether all programs read the same type in it: if a header has two, browsers use the last."""
     return len(text) <= _LONGEST_TYPE and _MEDIA_TYPE.fullmatch(text) is not None
 
 
 def checked_media_type(text: str) -> str:
-    """`text`, if it may be taken in as the type of a file."""
+    """Return `text`, if it is acceptable as the type of a file."""
     if not is_media_type(text) or not _KEPT_TYPE.fullmatch(text):
         reason = "a media type looks like application/pdf or text/csv; charset=utf-8, without a comma"
         raise InvalidItem(text, 0, reason, field="media_type")
@@ -76,9 +76,9 @@ def checked_media_type(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`path` is relative to `doc/`; the digest is SHA-512 in lower case hexadecimal digits, as in OCFL.
+    """One file. `path` is relative to `doc/`; the digest is SHA-512 in lower-case hexadecimal digits, as in OCFL.
 
-    `crc32` is that of ZIP, eight such digits; of files that were taken in by earlier versions it is not known.
+    `crc32` is that of ZIP, eight such digits; it is unknown for files from earlier versions.
     """
 
     path: str
@@ -102,7 +102,7 @@ class File:
 
 
 class _Recorded(msgspec.Struct, frozen=True):
-    """What later versions may have written beside these is not looked at here."""
+    """One recorded file. Members of later versions are ignored."""
 
     path: str
     size: int
@@ -122,15 +122,16 @@ _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class RecordedFiles(Sequence[File]):
-    """Equal to the tuple of the same files. They are sorted, and no two have one path: they are an item's already.
+    """The files of an item's record, equal to the tuple of the same files.
 
-    What is wrong with a file is found when that is looked at, and is `InvalidDocument`.
+    They are sorted and their paths are unique, because they are already an item's. An error in a file is found when
+    that file is read, and raises `InvalidDocument`.
     """
 
     __slots__ = ("_each", "_record")
 
     def __init__(self, record: msgspec.Raw) -> None:
-        """`record` is the member `files` of an `item.json`."""
+        """Take `record`, the member `files` of an `item.json`."""
         self._record = record
         try:
             self._each = _EACH.decode(record)
@@ -144,7 +145,7 @@ class RecordedFiles(Sequence[File]):
 
     @property
     def paths(self) -> list[str]:
-        """Of all files in their order, without the rest of them."""
+        """The paths of all files in order, without decoding the rest."""
         try:
             return [named.path for named in _NAMES.decode(self._record)]
         except msgspec.MsgspecError as error:
@@ -180,7 +181,7 @@ class RecordedFiles(Sequence[File]):
 
 
 def without_files(item_json: bytes) -> tuple[bytes, RecordedFiles | None]:
-    """A record without its files, and those; None if it has none."""
+    """Return a record without its files, and the files; None if it has none."""
     try:
         members = _MEMBERS.decode(item_json)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -199,14 +200,13 @@ def _file(record: msgspec.Raw) -> File:
 
 # --- names that a file may have ---------------------------------------------------------------------------------------
 
-# Names of files that an item may have: those that every file system and every URL can carry for decades.
-#
-# A deposit with one bad name is refused, and the message names the file. Nothing is renamed: links point to names.
+# A deposit with one bad name is refused, and the message names the file. Nothing is renamed, because links point to
+# names.
 
 MAX_SEGMENT: Final = 255
-"""Bytes of UTF-8 between two slashes: what ext4, XFS, APFS and S3 gateways take."""
+"""Bytes of UTF-8 between two slashes: the limit of ext4, XFS, APFS and S3 gateways."""
 MAX_PATH: Final = 1024
-"""Bytes of the whole path, which stands in a URL and in an OCFL inventory."""
+"""Bytes of the whole path, which appears in a URL and in an OCFL inventory."""
 
 # Windows, "Naming Files, Paths, and Namespaces": reserved characters and device names, with any extension
 _WINDOWS_CHARACTERS = re.compile(r'[<>:"|?*]')
@@ -214,19 +214,19 @@ _DEVICE = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(?:\..*)?", re.IGNORECASE | re.DOTALL
 )
 
-# Unicode that is not seen, or that turns the reading direction, so that a name ends otherwise than it seems to.
+# Unicode that is invisible, or that reverses the reading direction, so that a name seems to end differently.
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc]")
 
 
 def collision_key(path: str) -> str:
-    """What is equal for two names that some file system takes for one: NFC and no difference of case."""
+    """Return a key that is equal for two names that some file system treats as one: NFC, case-folded."""
     if path.isascii():
         return path.lower()
     return normalize("NFC", normalize("NFC", path).casefold())
 
 
 def check_file_name(path: str) -> str:
-    """`path`, relative to `doc/`, if it can be kept; `InvalidFileName` says what is wrong."""
+    """Return `path`, relative to `doc/`, if it can be stored; raise `InvalidFileName` with the reason if not."""
     checked_path(path)
     invisible = _INVISIBLE.search(path)
     if invisible is not None:
@@ -251,7 +251,8 @@ def _check_segment(path: str, segment: str) -> None:
 
 
 def check_file_names(paths: Iterable[str]) -> None:
-    """Refuse a bad name, two that are one somewhere, and a name that is a file here and a folder there."""
+    """Raise `InvalidFileName` for a bad name, for two names that are one on some system, and for a file with the
+    name of a folder."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path in paths:
@@ -268,13 +269,16 @@ def check_file_names(paths: Iterable[str]) -> None:
 
 
 def folders_of(key: str) -> Iterator[str]:
-    """The folders of a path, or of its collision key, from the outermost on."""
+    """Return the folders of a path, or of its collision key, from the outermost on."""
     parts = key.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)))
 
 
 def _check_folder_spelling(path: str, folders: dict[str, str]) -> None:
-    """`Data/a` and `data/b` become one folder on some systems, and which spelling survives is chance."""
+    """Raise `InvalidFileName` if a folder is spelled in two ways.
+
+    `Data/a` and `data/b` become one folder on some systems, with either spelling.
+    """
     parts = path.split("/")
     for length in range(1, len(parts)):
         folder = "/".join(parts[:length])

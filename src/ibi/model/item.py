@@ -1,7 +1,7 @@
-"""An item: what an Archive keeps under a label (R §5.2), and the draft that it was before.
+"""An item, which an Archive stores under a label (R §5.2), and its draft.
 
-`created` and `updated` are times of what a reader gets. Writing down that there is a next edition, or a translation,
-changes neither: R Example 10.1 gives the date of 2009 for an item whose next edition is of 2012.
+`created` and `updated` are times of the content for readers. Recording a next edition, or a translation, changes
+neither: R Example 10.1 gives the date of 2009 for an item with a next edition of 2012.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ibi.vocabulary import ArchiveProtocol, State
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """When and why an item went, and what took its place."""
+    """The time and reason of a deletion, and the replacement."""
 
     when: Instant
     why: str
     replaced_by: LabelForms | None = None
     purged: bool = False
-    """Whether earlier versions went too, so that nothing but this is left."""
+    """True if earlier versions were deleted too, so that only this is left."""
 
     def __post_init__(self) -> None:
         checked_text(self.why, "why")
@@ -49,22 +49,23 @@ Translations = tuple[tuple[LanguageTag, LabelForms], ...]
 _NO_METADATA = DescriptiveMetadata()
 
 LONGEST_OWNER: Final = 254
-"""Characters of the name of an account."""
+"""Most characters of the name of an account."""
 
 MOST_VERSIONS: Final = (1 << 31) - 1
-"""Publications of one item: as many as versions of an object are counted."""
+"""Most publications of one item: the limit for versions of an object."""
 
 
 def name_one_item(one: LabelForms, other: LabelForms) -> bool:
-    """Whether two sets of forms have a label in common. Equal instants alone prove nothing: others mint then too."""
+    """Return whether two sets of forms have a label in common. Equal instants alone prove nothing: other minters use
+    them too."""
     return not set(one.labels).isdisjoint(other.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a depositor wants published. It may still lack anything; what it has is in order.
+    """The input for a publication. It may be incomplete; the existing parts are valid.
 
-    `files` are kept sorted by path. A draft of an item that is published already has that item's `labels`.
+    `files` are kept sorted by path. A draft of a published item has that item's `labels`.
     """
 
     labels: LabelForms | None = None
@@ -72,13 +73,13 @@ class Draft:
     language: LanguageTag | None = None
     files: tuple[File, ...] = ()
     target: str | None = None
-    """The path of the file that a reader gets who names none (R Example 9.11: arquivo alvo)."""
+    """The path of the file for readers who name none (R Example 9.11: arquivo alvo)."""
     target_url: str | None = None
-    """Where a reader is sent instead: the item is a Web service."""
+    """The URL to which a reader is sent instead: the item is a Web service."""
     edition_of: LabelForms | None = None
     translation_of: LabelForms | None = None
     describes: LabelForms | None = None
-    """The item whose metadata this is."""
+    """The item that this metadata describes."""
     visibility: Visibility = Visibility.PUBLIC
     alternates: tuple[Alternate, ...] = ()
     """Other names that lead to it."""
@@ -92,7 +93,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """An item of this Archive: Original, Copy, or Deleted, which is said only of what was the Original here.
+    """An item of this Archive: Original, Copy, or Deleted. Only a former Original of this Archive is Deleted.
 
     `files` are kept sorted by path, `translations` by tag.
     """
@@ -102,46 +103,47 @@ class Item:
     created: Instant
     updated: Instant
     version: int = 1
-    """How many times it was published: once, and with every update."""
+    """The number of publications: one at first, and one for every update."""
 
     metadata: DescriptiveMetadata = _NO_METADATA
     language: LanguageTag | None = None
     files: Sequence[File] = ()
-    """A tuple, or `RecordedFiles`, which are decoded when they are looked at."""
+    """A tuple, or `RecordedFiles`, which are decoded on access."""
     target: str | None = None
     target_url: str | None = None
     visibility: Visibility = Visibility.PUBLIC
     alternates: tuple[Alternate, ...] = ()
-    """Other names that lead to it: of before 2008, DOIs, ARKs, handles, addresses."""
+    """Other names that lead to it: labels of before 2008, DOIs, ARKs, handles, addresses."""
 
     edition_of: LabelForms | None = None
     next_edition: LabelForms | None = None
     translation_of: LabelForms | None = None
     """The source of the group, if this is not it."""
     translations: Translations = ()
-    """What is known of the group, by language; the item itself may be there, in the forms the group knows (E29)."""
+    """The known members of the group, by language. It may include the item itself, in the forms the group knows
+    (E29)."""
     metadata_item: LabelForms | None = None
-    """The IBI of its metadata, if that was given one."""
+    """The IBI of its metadata, if it has one."""
     describes: LabelForms | None = None
     related: tuple[RelatedLink, ...] = ()
-    """Reviews and other things elsewhere that were accepted to be shown with it."""
+    """Reviews and other external resources that were accepted for display with it."""
 
     transferable: bool = True
     source: str | None = None
-    """The Archive that a Copy was taken from, `host[:port]`."""
+    """The Archive from which a Copy was taken, `host[:port]`."""
     source_protocol: ArchiveProtocol | None = None
-    """How that Archive was asked; HTTP unless it is said."""
+    """The protocol for that Archive; HTTP if it is None."""
     original_tombstone: Tombstone | None = None
-    """Of a Copy: when and why its Original was deleted, as that one's Archive says."""
+    """For a Copy: the deletion of its Original, as reported by the Original's Archive."""
     transferred_to: Label | None = None
-    """The service of the Archive to which this one gave the Original; what is left here is a Copy."""
+    """The service of the Archive to which this one gave the Original; the item here is a Copy."""
     owner: str | None = None
-    """The account of this Archive that it belongs to; None: the Archive itself."""
+    """The account of this Archive to which it belongs; None: the Archive itself."""
     tombstone: Tombstone | None = None
     later: tuple[LaterMembers | None, LaterMembers | None] = field(default=(None, None), compare=False, repr=False)
-    """Of its two records, what a later version has written into them and is not known here."""
+    """Members of its two records that a later version has written and that are unknown here."""
     declined: tuple[LabelForms, ...] = ()
-    """Items of other owners whose claims on this one were declined."""
+    """Items of other owners with declined claims on this one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
@@ -212,12 +214,12 @@ class Item:
     def rep(self) -> RepositoryName:
         """The name under which it is stored."""
         rep = self.labels.rep
-        assert rep is not None  # no item is built without it
+        assert rep is not None  # no item is created without it
         return rep
 
     @property
     def source_url(self) -> str | None:
-        """The address of the Archive that a Copy was taken from."""
+        """The address of the Archive from which a Copy was taken."""
         scheme = (self.source_protocol or ArchiveProtocol.HTTP).scheme
         return None if self.source is None else f"{scheme}://{self.source}"
 
@@ -225,19 +227,19 @@ class Item:
         return label in self.labels.labels
 
     def translation(self, tag: LanguageTag) -> LabelForms | None:
-        """The member of its group in that language, as far as this item itself knows."""
+        """Return the member of its group in that language, as far as this item knows it."""
         return next((forms for known, forms in self.translations if known == tag), None)
 
     def without_files(self) -> Item:
-        """What a list shows of it."""
+        """Return the item without files, for lists."""
         return replace(self, files=(), target=None) if self.files else self
 
     def file(self, path: str) -> File | None:
-        """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
+        """Return the file of that path, without a leading slash; composed and decomposed letters are equal."""
         return _find_file(self.files, path)
 
     def linked_file(self, path: str) -> File | None:
-        """The file that a link names by its octets, which are UTF-8 or ISO 8859-1 (E33)."""
+        """Return the file that a link names by its octets, which are UTF-8 or ISO 8859-1 (E33)."""
         found = _find_file(self.files, path)
         if found is not None or path.isascii():
             return found
@@ -259,7 +261,7 @@ def _check_owner(owner: str) -> None:
 
 
 def check_recordable(forms: LabelForms, field: str) -> None:
-    """`InvalidItem` for a label of before 2008 alone, which a record has no place for among its relations."""
+    """Raise `InvalidItem` for a label of before 2008 alone, which a record cannot store as a relation."""
     if forms.rep is None and forms.ibip is None:
         raise InvalidItem(str(forms), 0, "items are related by repository name or IBIp, and it is neither", field=field)
 
@@ -269,7 +271,7 @@ def _path(file: File) -> str:
 
 
 def _find_file(files: Sequence[File], path: str) -> File | None:
-    """Of files that are sorted."""
+    """Return the file of that path among sorted files."""
     index = bisect_left(files, path, key=_path)
     if index < len(files) and (file := files[index]).path == path:
         return file
@@ -289,7 +291,7 @@ def _sorted_files(files: Sequence[File]) -> tuple[File, ...]:
 
 
 def _checked_target(files: Sequence[File], target: str | None, target_url: str | None) -> str | None:
-    """The target as the file is called: some systems write composed letters, others decomposed ones."""
+    """Return the target in the spelling of the file: some systems write composed letters, others decomposed ones."""
     if target_url is not None and files:
         raise InvalidItem(target_url, 0, "an item has files, or a URL instead of them", field="target_url")
     if target is None:

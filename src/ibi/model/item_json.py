@@ -1,12 +1,13 @@
-"""The record of an item beside its files: `item.json`, what it is anywhere, and `local.json`, what it is here.
+"""The records of an item beside its files: `item.json` is the same everywhere, and `local.json` belongs to this
+Archive.
 
-Copies of one item have the same `item.json`; who may see the bytes is in it, since that binds every holder. State,
-owner, tombstone, where a Copy came from, where the Original went and whether the Original may go elsewhere are each
-Archive's own.
+Copies of one item have the same `item.json`. It includes the access rules for the bytes, which bind every holder.
+State, owner, tombstone, the source of a Copy, the target of a transfer and whether the Original is transferable are
+each Archive's own.
 
-What is read is what was written, to the last field. Members that are not known here are kept with the item, and are
-written again as they were (`later_members`): dropping what a newer version wrote would be a silent loss. A record that
-says `requires_schema` is refused by every version that does not know that schema, since it would be misread.
+Reading returns exactly the written values. Unknown members are kept with the item, and are written again unchanged
+(`later_members`): dropping the data of a newer version would be a silent loss. A record with `requires_schema` is
+refused by every version that does not know that schema, because it would be misread.
 """
 
 from __future__ import annotations
@@ -48,17 +49,16 @@ from ibi.model.visibility import Visibility, network
 from ibi.vocabulary import ArchiveProtocol, State
 
 SCHEMA: Final = 3
-"""The latest version of both documents. What is written has the number of the first version that has all its members:
-so an Archive with an older version reads what it can, and refuses the rest."""
+"""The latest version of both documents. A document gets the number of the first version that has all its members.
+
+So an Archive with an older version reads all documents that it can, and refuses the rest.
+"""
 _SINCE_2: Final = frozenset({"alternates", "owner", "declined", "related", "source_protocol", "original_tombstone"})
 
 Document = dict[str, Any]
 
 _FORMS: Final = ("rep", "ibip")
 _LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def encode_item(item: Item) -> bytes:
@@ -70,17 +70,17 @@ def encode_local(item: Item) -> bytes:
 
 
 def whole_item_document(item: Item) -> Document:
-    """With what a later version has written beside what is known here; to be encoded, not to be looked at."""
+    """Return the document with members of a later version; only for encoding."""
     return join_later(item_document(item), _ITEM_SHAPE, item.later[0])
 
 
 def whole_local_document(item: Item) -> Document:
-    """As `whole_item_document`."""
+    """Return the local document, like `whole_item_document`."""
     return join_later(local_document(item), _LOCAL_SHAPE, item.later[1])
 
 
 def _encode(document: Document) -> bytes:
-    """UTF-8, indented and in a fixed order: two records differ in the lines in which the items do."""
+    """Encode in UTF-8, indented and in a fixed order: the lines of two records differ only where the items do."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
@@ -170,12 +170,11 @@ def tombstone_document(tombstone: Tombstone) -> Document:
     return _without_absent({**shown, "purged": tombstone.purged or None})
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def decode_item(item_json: bytes, local_json: bytes, *, files: Sequence[File] | None = None) -> Item:
-    """The item of which these are the records; `InvalidDocument` names the field that is wrong. `files` are those of
-    the item where the record leaves them out."""
+    """Return the item of these records; raise `InvalidDocument` that names the wrong field.
+
+    `files` are those of the item if the record leaves them out.
+    """
     shared, shared_later = _read_record(item_json, "item.json", _read_shared, _ITEM_SHAPE)
     local, local_later = _read_record(local_json, "local.json", _read_local, _LOCAL_SHAPE)
     values = {**shared, **local, "later": (shared_later, local_later)}
@@ -190,7 +189,7 @@ def decode_item(item_json: bytes, local_json: bytes, *, files: Sequence[File] | 
 def _read_record(
     record: bytes, name: str, read: Callable[[Fields], Document], shape: Shape
 ) -> tuple[Document, LaterMembers | None]:
-    """What is known of a record, and what is not; few have anything that is not."""
+    """Return the known values of a record, and its unknown members; few records have any."""
     fields = Fields(decode_document(record), name)
     schema = fields.open_schema(SCHEMA)
     try:
@@ -315,12 +314,6 @@ def _read_local(fields: Fields) -> Document:
     return values
 
 
-# --- names alone -----------------------------------------------------------------------------------------------------
-
-
-# What else a record has, here or in one of a later version, is not looked at.
-
-
 class _Forms(msgspec.Struct, frozen=True):
     rep: str | None = None
     ibip: str | None = None
@@ -345,8 +338,10 @@ _NAMED: Final = msgspec.json.Decoder(_Named)
 
 
 def decode_names(item_json: bytes) -> frozenset[Label | Alternate]:
-    """The labels of an item, its other names, and the labels that it names by its relations: quicker than to read the
-    item."""
+    """Return the labels of an item, its other names, and the labels in its relations, faster than reading the item.
+
+    Other members of the record, or of a later version, are ignored.
+    """
     try:
         named = _NAMED.decode(item_json)
         alternates = (Alternate(each.scheme, each.value) for each in named.alternates)
@@ -360,8 +355,6 @@ def _named_labels(named: _Named) -> Iterator[Label]:
         if forms is not None:
             yield from (parse(text) for text in (forms.rep, forms.ibip) if text is not None)
 
-
-# --- what is known ---------------------------------------------------------------------------------------------------
 
 _FORMS_SHAPE: Final = Shape(frozenset(_FORMS))
 _FILE_SHAPE: Final = Shape(

@@ -1,5 +1,4 @@
-"""Reading JSON documents member by member: one documented error, which names the member that is wrong; and what becomes
-of members that are not known here."""
+"""Reading JSON documents member by member, with one documented error that names the wrong member."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 MOST_INTEGER: Final = (1 << 63) - 1
-"""What SQLite and the programs of others keep exactly."""
+"""The largest integer that SQLite and other programs store exactly."""
 
 
 def decode_document(body: bytes) -> object:
@@ -51,14 +50,14 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_re
 
 
 class Fields:
-    """The fields of one object of a document, each to be taken once; those left over are not known here."""
+    """The fields of one object of a document, each taken once; the remaining ones are unknown here."""
 
     def __init__(self, document: object, path: str) -> None:
         self._fields = dict(require_type(dict, document, path))
         self._path = path
 
     def check_schema(self, known: int) -> None:
-        """Take the field `schema`; what a newer version has written is refused whole."""
+        """Take the field `schema`; raise `NewerDocument` for a document of a newer version."""
         schema = self.required("schema", integer)
         if schema > known:
             raise NewerDocument(
@@ -68,8 +67,8 @@ class Fields:
             raise InvalidDocument(self._path, 0, "there is no schema {schema}", schema=schema)
 
     def open_schema(self, known: int) -> int:
-        """Take the field `schema`, which may be of a later version, unless the document says that it requires one that
-        is not known."""
+        """Take the field `schema`, which may be of a later version. Raise `NewerDocument` if the document requires
+        an unknown one."""
         schema, required = self.required("schema", integer), 1
         if "requires_schema" in self._fields:
             required = integer(self._fields["requires_schema"], f"{self._path}.requires_schema")
@@ -110,14 +109,14 @@ class Fields:
 
 
 def require_type(kind: type[T], value: object, path: str) -> T:
-    # A bool is an int to Python and not to JSON.
+    # A bool is an int in Python but not in JSON.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidDocument(path, 0, "another kind of value belongs there")
     return value
 
 
 def integer(value: object, path: str) -> int:
-    """A number that databases and other programs can hold."""
+    """Return a number that databases and other programs can hold."""
     found = require_type(int, value, path)
     if abs(found) > MOST_INTEGER:
         raise InvalidDocument(path, 0, "the number is too large")
@@ -154,7 +153,7 @@ def of_object(reader: Callable[[Fields], T]) -> Callable[[object, str], T]:
 
 
 def member(kind: type[E]) -> Callable[[str], E]:
-    """A reader of one of a few words, spelled exactly so."""
+    """Return a reader for one of a few words, in exact spelling."""
     values: Mapping[str, E] = {word.value: word for word in kind}
 
     def read(text: str) -> E:
@@ -167,13 +166,10 @@ def member(kind: type[E]) -> Callable[[str], E]:
 
 # --- members that a later version has written -------------------------------------------------------------------------
 
-# Members of a record that a later version has written: kept byte for byte, though they are not understood here.
-#
-# A record is cut in two: what is known here, which is decoded as ever, and the rest, of which the JSON text is kept.
-# When the record is written again, that text is put back into the object that it was in. An object is found again by
-# its place (the record itself, its labels, metadata, visibility and tombstone), or by its place and what is known of
-# it (a value of an element, a link to another item, a file with its digest): what was said of a value that is gone,
-# goes.
+# A record is cut in two: the known members, which are decoded as usual, and the JSON text of the rest. When the record
+# is written again, that text is put back into its object. An object is found again by its place (the record itself, its
+# labels, metadata, visibility and tombstone). Or it is found by its place and its known members (a value of an element,
+# a link to another item, a file with its digest). When such a value is gone, its unknown members go too.
 
 Members = tuple[tuple[str, bytes], ...]
 """Names, and the JSON text of each value."""
@@ -185,40 +181,40 @@ _VALUE: Final = msgspec.json.Decoder()
 
 
 class _Address(NamedTuple):
-    """Which object of a record something stood in."""
+    """The object of a record that had the members."""
 
     place: tuple[str, ...]
     identity: bytes = b""
-    """What is known of an object that is one of several, or that may be replaced by another."""
+    """The known members of an object that is one of several, or that may be replaced by another."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaterMembers:
-    """What one record has beyond what is known here."""
+    """The unknown members of one record."""
 
     schema: int
-    """That of the version that wrote the record."""
+    """The schema of the version that wrote the record."""
     entries: tuple[tuple[_Address, Members], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which members an object may have that are known here, and which of these are objects, or hold objects."""
+    """The known members of an object, and those among them that are objects, or hold objects."""
 
     known: frozenset[str]
     objects: Mapping[str, Shape] = field(default_factory=dict)
     """One object each, found again by its place."""
     links: Mapping[str, Shape] = field(default_factory=dict)
-    """One object each, found again if the same is known of it."""
+    """One object each, found again by its known members."""
     lists: Mapping[str, Shape] = field(default_factory=dict)
     tables: Mapping[str, Shape] = field(default_factory=dict)
-    """Objects by names of any kind, found again if the same is known of them."""
+    """Objects under arbitrary names, found again by their known members."""
     identity: frozenset[str] | None = None
-    """The members by which one of several is recognised; all that are known, unless told."""
+    """The members that identify one of several; all known ones by default."""
 
 
 def split_later(record: bytes, shape: Shape, schema: int) -> tuple[dict[str, Any], LaterMembers]:
-    """What is known here of a record, and what is not. `record` is JSON, with no name twice in one object."""
+    """Return the known part of a record, and the rest. `record` is JSON without duplicate names in an object."""
     entries: list[tuple[_Address, Members]] = []
     try:
         known = _split(msgspec.Raw(record), shape, _Address(()), entries, is_one_of_many=False)
@@ -236,7 +232,7 @@ def _split(
     is_one_of_many: bool,
 ) -> Any:
     if not _begins_with(raw, b"{"):
-        return _VALUE.decode(raw)  # which the reader of it refuses
+        return _VALUE.decode(raw)  # its reader refuses this value
     known: dict[str, Any] = {}
     later: list[tuple[str, bytes]] = []
     mine: list[tuple[_Address, Members]] = []
@@ -282,7 +278,7 @@ def _identity(known: Mapping[str, Any], shape: Shape) -> bytes:
 
 
 def join_later(document: dict[str, Any], shape: Shape, later: LaterMembers | None) -> dict[str, Any]:
-    """`document`, which is written to, with the members that a later version wrote, behind those known here."""
+    """Return `document`, which is modified, with the members of a later version after the known ones."""
     if later is None:
         return document
     if "schema" in document:
@@ -300,7 +296,7 @@ def join_later(document: dict[str, Any], shape: Shape, later: LaterMembers | Non
 
 
 def restored_later(now: LaterMembers | None, earlier: LaterMembers | None) -> LaterMembers | None:
-    """What a record has of later versions when description and files are those of an earlier one again."""
+    """Return the later members of a record after its description and files were restored from an earlier version."""
     if now is None and earlier is None:
         return None
     schema = max(each.schema for each in (now, earlier) if each is not None)
@@ -310,7 +306,7 @@ def restored_later(now: LaterMembers | None, earlier: LaterMembers | None) -> La
 
 
 def _make_object(document: dict[str, Any], shape: Shape, place: tuple[str, ...]) -> None:
-    """An object of which nothing is known but what a later version wrote into it."""
+    """Create an object that has only members of a later version."""
     for name in place:
         shape = shape.objects[name]
         document = document.setdefault(name, {})
@@ -319,7 +315,7 @@ def _make_object(document: dict[str, Any], shape: Shape, place: tuple[str, ...])
 def _objects(
     document: dict[str, Any], shape: Shape, place: tuple[str, ...]
 ) -> Iterator[tuple[_Address, dict[str, Any]]]:
-    """Every object of a document that may have members of a later version, before anything is added to it."""
+    """Yield every object of a document that may have members of a later version, before anything is added to it."""
     yield from _inner_objects(document, shape, place)
     yield _Address(place), document
 

@@ -1,8 +1,8 @@
-"""What an Archive keeps of itself: its labels and the secret of its URL keys, and its membership in a resolver.
+"""The state of an Archive: its labels, the secret of its URL keys, and its membership in a resolver.
 
-An Archive that is switched on asks to be included until it is, and on until the resolver has got through to it; one
-that is switched off asks to be excluded, if the resolver may count on it. A request that fails is repeated, less and
-less often.
+An Archive that is switched on asks to be included until it is, and continues until the resolver has reached it. An
+Archive that is switched off asks to be excluded, if the resolver may count on it. A failed request is retried with
+back-off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.signing import PublicKey
 
 SECRET_BYTES: Final = 32
-"""Of the secret, at least."""
+"""Minimum length of the secret, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,18 @@ class ArchiveRecord:
     service: LabelForms
     """The Archive's own service."""
     url_key_secret: bytes = field(repr=False)
-    """What its URL keys are signed with."""
+    """The secret that signs its URL keys."""
 
 
 LONGEST_WAIT: Final = 600
-"""Seconds between two attempts at most: an Archive that is registered at last, or a resolver that is back, waits no
-longer than this."""
+"""Longest wait between two attempts in seconds: an Archive that is finally registered, or a resolver that is back,
+waits no longer."""
 
 _MOST_DOUBLINGS: Final = 10
 
 
 class Phase(StrEnum):
-    """Where the Archive is between messages 1 and 8 of R Figure 7.1."""
+    """The phase between messages 1 and 8 of R Figure 7.1."""
 
     OFF = "off"
     INCLUDING = "including"
@@ -46,25 +46,25 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """No answer that means anything came."""
+    """A request without a usable answer."""
 
     reason: str
     sent: bool = True
-    """Whether the resolver may have got the request all the same."""
+    """True if the resolver may have received the request all the same."""
 
 
 class ResolverStanding(StrEnum):
-    """What an Archive found at the address of its resolver."""
+    """The finding of an Archive at the address of its resolver."""
 
     THERE = "there"
     SILENT = "silent"
     """No server answers, or one that is out of order."""
     OTHER_KEY = "other-key"
-    """A resolver answers whose key is not the known one, and was not named by it."""
+    """A resolver answers with an unknown key that the known key did not name."""
     UNPROVEN = "unproven"
     """A server answers that does not prove the known key."""
     REGISTER_REFUSED = "register-refused"
-    """The resolver proves its key, and its register is one that this Archive does not take."""
+    """The resolver proves its key, but this Archive rejects its register."""
 
 
 STANDING_IN: Final = {
@@ -75,27 +75,27 @@ STANDING_IN: Final = {
     ResolverStanding.REGISTER_REFUSED: "the register of the resolver is older than the one that this Archive keeps, is"
     " signed by another key, or lists no Archive any more",
 }
-"""Why an Archive resolves in the place of its resolver, for people."""
+"""The reasons why an Archive resolves in place of its resolver, for people."""
 
 
 class OfferedKey(NamedTuple):
-    """What a server at the address of a resolver says of its key."""
+    """The answer of a server at the address of a resolver about its key."""
 
     standing: ResolverStanding
     key: PublicKey | None = None
-    """The key that it proved; of `OTHER_KEY`, the one it names."""
+    """The key that it proved; for `OTHER_KEY`, the key that it names."""
     changes: tuple[str, ...] = ()
-    """The statements by which former keys named the next ones."""
+    """The statements by which former keys named their successors."""
 
 
 class FetchedRegister(NamedTuple):
-    """What came when a resolver was asked for its signed register."""
+    """The answer to a request for a resolver's signed register."""
 
     is_there: bool
-    """Whether a server answered at its address, by whatever answer."""
+    """True if a server answered at its address, whatever the answer."""
     statement: str | None = None
     is_known: bool = False
-    """Whether it is the one that is kept already."""
+    """True if it is the stored one."""
 
 
 Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | RequestFailure
@@ -103,22 +103,24 @@ Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | RequestFa
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One moment of a membership. `after_switch` and `after` give the next one."""
+    """One moment of a membership. `after_switch` and `after` return the next one."""
 
     phase: Phase = Phase.OFF
     confirmed: bool = False
-    """Whether the resolver got through when it called back; an Archive is included either way (R §7.2), but one that
-    cannot be reached is of little use: it asks again."""
+    """True if the resolver reached the Archive when it called back.
+
+    An Archive is included either way (R §7.2), but an unreachable one is of little use: it asks again.
+    """
     known: bool = False
-    """Whether the resolver may count on this Archive, so that it has to be told when that ends."""
+    """True if the resolver may count on this Archive, so that it must be told when that ends."""
     failures: int = 0
-    """In a row; a call back that did not get through is one."""
+    """Consecutive failures, including a call back that did not reach the Archive."""
     reason: str | None = None
-    """Why the last request did not do what it should."""
+    """The reason why the last request failed."""
 
     @property
     def request(self) -> ServiceSubject | None:
-        """What to send next, if anything."""
+        """The next request to send, if any."""
         if self.phase is Phase.INCLUDED and not self.confirmed:
             return ServiceSubject.INCLUSION_REQUEST
         return {
@@ -127,10 +129,10 @@ class Membership:
         }.get(self.phase)
 
     def wait(self, chance: float) -> float:
-        """Seconds to wait before it is sent: none at first, then 1, 2, 4 and so on.
+        """Return the seconds to wait before it is sent: none at first, then 1, 2, 4 and so on.
 
-        A `chance` between 0 and 1 takes up to half of it away, so that Archives that lost their resolver at the same
-        moment do not all come back at the same moment.
+        A `chance` between 0 and 1 removes up to half of it. So Archives that lost their resolver at the same moment do
+        not all return at the same moment.
         """
         if not self.failures:
             return 0.0
@@ -138,7 +140,7 @@ class Membership:
         return whole * (1 - chance / 2)
 
     def after_switch(self, *, on: bool) -> Membership:
-        """After a look at the switch; what is under way in that direction goes on."""
+        """Return the membership after reading the switch; a request in that direction continues."""
         if on:
             return self if self.phase in {Phase.INCLUDING, Phase.INCLUDED} else self._in_phase(Phase.INCLUDING)
         if not self.known:
@@ -146,22 +148,21 @@ class Membership:
         return self if self.phase is Phase.EXCLUDING else self._in_phase(Phase.EXCLUDING)
 
     def after(self, outcome: Outcome) -> Membership:
-        """After the answer to `request`, or the lack of one."""
+        """Return the membership after the answer to `request`, or the lack of one."""
         match outcome:
             case InclusionStatus(True):
                 return Membership(Phase.INCLUDED, confirmed=True, known=True)
             case InclusionStatus(reason=code):
-                # What went wrong before it was included at all says nothing of how soon it can be reached.
+                # Failures before the inclusion say nothing about how soon the Archive can be reached.
                 again = self.failures if self.phase is Phase.INCLUDED else 0
                 return Membership(Phase.INCLUDED, known=True, failures=again + 1, reason=_explain_unreached(code))
             case ExclusionStatus():
                 return Membership()
             case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
-                # A resolver that refuses the request does not count on this Archive either: asking again would not
-                # help.
+                # A resolver that refuses the request does not count on this Archive either: a retry would not help.
                 return Membership(reason=text)
             case ErrorAnswer(text):
-                # Not registered yet, perhaps: the mail of R §7.1 may take a person days. Or no longer.
+                # Perhaps not registered yet: the e-mail of R §7.1 may take a person days. Or registered no longer.
                 return replace(self._with_failure(text), phase=Phase.INCLUDING)
             case RequestFailure(reason, sent):
                 return replace(self._with_failure(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
@@ -188,10 +189,10 @@ _UNREACHED: Final = {
 
 
 def _explain_unreached(code: str | None) -> str | None:
-    """Why the resolver did not reach this Archive, by the word it gave (E73)."""
+    """Return why the resolver did not reach this Archive, from its code (E73)."""
     return None if code is None else f"the resolver could not reach it: {_UNREACHED.get(code, code)}"
 
 
 def exclusion_of(request: InclusionRequest) -> ExclusionRequest:
-    """The same pairs under the other subject (R Table 7.2)."""
+    """Return the same pairs under the other subject (R Table 7.2)."""
     return ExclusionRequest(**{each.name: getattr(request, each.name) for each in fields(request)})

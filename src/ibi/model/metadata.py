@@ -1,7 +1,7 @@
-"""Descriptive metadata: the fifteen elements of Dublin Core (ISO 15836-1), each as often as is needed, and what they
-have no place for: affiliations, funders, identifiers of related works, places on the map.
+"""Descriptive metadata: the fifteen elements of Dublin Core (ISO 15836-1), each repeatable, and values that Dublin Core
+has no place for: affiliations, funders, identifiers of related works, places on the map.
 
-Nothing here has a meaning for resolution. What an item is to others, its editions and translations, is in `item`.
+Nothing here affects resolution. The relations of an item, its editions and translations, are in `item`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DC_ELEMENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A value of an element, and the language it is written in if that is known."""
+    """A value of an element, and its language if known."""
 
     value: str
     language: LanguageTag | None = None
@@ -65,7 +65,7 @@ _ORCID = re.compile(r"(?:https?://(?:www\.)?orcid\.org/)?(\d{4})-?(\d{4})-?(\d{4
 
 @dataclass(frozen=True, slots=True)
 class Orcid:
-    """The identifier of a researcher, `0000-0002-1825-0097`; what was mistyped fails its check digit."""
+    """The identifier of a researcher, `0000-0002-1825-0097`; its check digit catches typing errors."""
 
     text: str
 
@@ -91,7 +91,7 @@ class Orcid:
 
 
 def _check_digit(digits: str) -> str:
-    """ISO/IEC 7064 MOD 11-2."""
+    """Return the check digit of ISO/IEC 7064 MOD 11-2."""
     total = 0
     for digit in digits:
         total = (total + int(digit)) * 2 % 11
@@ -100,7 +100,7 @@ def _check_digit(digits: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who made something or helped to: a person or an institution."""
+    """An author or contributor: a person or an institution."""
 
     name: str
     orcid: Orcid | None = None
@@ -122,7 +122,7 @@ _LICENCE_URL = re.compile(r"https?://[!-~]{1,2000}")
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """On what terms something may be used: an identifier of SPDX such as `CC-BY-4.0`, or the URL of the terms."""
+    """The terms of use: an SPDX identifier such as `CC-BY-4.0`, or the URL of the terms."""
 
     text: str
 
@@ -141,14 +141,14 @@ class Licence:
 
 
 MOST_VALUES: Final = 20_000
-"""Values of all elements together. The longest list of authors so far had some fifteen thousand."""
+"""Most values of all elements together. The longest list of authors so far had some fifteen thousand."""
 MOST_RELATED: Final = 1000
 MOST_FUNDINGS: Final = 100
 MOST_PLACES: Final = 100
 
 
 class ResourceType(StrEnum):
-    """What kind of thing an item is: the DCMI Type Vocabulary."""
+    """The type of an item: the DCMI Type Vocabulary."""
 
     COLLECTION = "Collection"
     DATASET = "Dataset"
@@ -169,7 +169,7 @@ _KINDS: Final = {str(kind).lower(): kind for kind in ResourceType}
 
 @dataclass(frozen=True, slots=True)
 class DescriptiveMetadata:
-    """The values of each element in the order in which they were given, and what Dublin Core has no place for."""
+    """The values of each element in their original order, and values that Dublin Core has no place for."""
 
     contributor: tuple[Agent, ...] = ()
     coverage: tuple[Text, ...] = ()
@@ -198,24 +198,27 @@ class DescriptiveMetadata:
         check_count(self.places, MOST_PLACES, "places")
 
     def values(self, element: str) -> tuple[Text, ...] | tuple[Agent, ...]:
-        """The values of one of `DC_ELEMENTS`."""
+        """Return the values of one of `DC_ELEMENTS`."""
         values: tuple[Text, ...] | tuple[Agent, ...] = getattr(self, element)
         return values
 
     def count_values(self) -> int:
-        """How many values all members that may have several have together."""
+        """Return the total number of values of all repeatable members."""
         return sum(len(getattr(self, name)) for name in (*DC_ELEMENTS, "related_identifiers", "funding", "places"))
 
     def with_kind(self) -> DescriptiveMetadata:
-        """The same, with the kind of thing where it belongs: a term of DCMI among the types is the `resource_type`,
-        unless that says another, and is not said twice. So an item is described alike whichever way it came."""
+        """Return the same with the DCMI type in its own field.
+
+        A DCMI term among the types becomes the `resource_type`, unless that has another value; it is not stored twice.
+        So an item has the same description whichever way it came.
+        """
         kinds = [_KINDS.get("".join(text.value.split()).lower()) for text in self.type]
         kind = self.resource_type or next(filter(None, kinds), None)
         rest = tuple(text for text, named in zip(self.type, kinds, strict=True) if named is None or named is not kind)
         return self if rest == self.type else replace(self, type=rest, resource_type=kind)
 
     def titles(self, language: LanguageTag | None = None) -> tuple[str, ...]:
-        """The titles, those in `language` first."""
+        """Return the titles, those in `language` first."""
         ordered = sorted(self.title, key=lambda text: language is None or text.language != language)
         return tuple(text.value for text in ordered)
 
@@ -225,9 +228,7 @@ assert tuple(field.name for field in fields(DescriptiveMetadata))[:15] == DC_ELE
 
 # --- dates of a description -------------------------------------------------------------------------------------------
 
-# Dates of a description: a year, a month, a day, a moment, or an interval of dates (EDTF level 0, ISO 8601-1).
-#
-# What is deposited is checked; what is recorded already is read as it is, and may stay through updates.
+# Deposited dates are checked. Recorded dates are read as they are, and may stay through updates.
 
 _DATE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})")
@@ -236,7 +237,7 @@ _LONGEST: Final = 64
 
 
 def checked_date(text: str) -> str:
-    """`text`, if the calendar has it; `InvalidMetadata` says what is wrong with it."""
+    """Return `text`, if it is a valid date; raise `InvalidMetadata` with the reason if not."""
     if len(text) > _LONGEST:
         raise _refusal(text, 0, _FORMS)
     if "T" in text and _MOMENT.fullmatch(text):
@@ -251,7 +252,7 @@ def checked_date(text: str) -> str:
 
 
 def check_dates(metadata: DescriptiveMetadata, known: Collection[str] = ()) -> None:
-    """Refuse a description with a date that is none; `known` are those of the item already, whatever they are."""
+    """Raise `InvalidMetadata` for an invalid date. `known` are dates that the item has already, valid or not."""
     for date in metadata.date:
         if date.value not in known:
             checked_date(date.value)
@@ -281,15 +282,13 @@ def _refusal(text: str, offset: int, reason: str, **details: object) -> InvalidM
     return InvalidMetadata(text, offset, reason, **{**details, "field": "date"})
 
 
-# --- when a work was issued -------------------------------------------------------------------------------------------
-
 # ISO 8601 as W3CDTF profiles it: a year, perhaps a month, perhaps a day.
 _ISO_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?![0-9]))?(?![0-9]))?(?![0-9])")
 _YEAR = re.compile(r"(?<![0-9])[0-9]{4}(?![0-9])")
 
 
 class IssueDate(NamedTuple):
-    """A year, and the month and the day in it where they are known."""
+    """The date of issue of a work: a year, and the month and the day if they are known."""
 
     year: int
     month: int | None = None
@@ -301,7 +300,7 @@ class IssueDate(NamedTuple):
 
 
 def issue_date(metadata: DescriptiveMetadata) -> IssueDate | None:
-    """The first of its dates that tells a year; None if none does."""
+    """Return the first of its dates that contains a year; None if none does."""
     return next((date for date in map(_read_date, (text.value for text in metadata.date)) if date is not None), None)
 
 
@@ -314,7 +313,7 @@ def _read_date(text: str) -> IssueDate | None:
 
 
 def _valid_date(year: int | None, month: int | None = None, day: int | None = None) -> IssueDate | None:
-    """What the calendar has of it: a month that there is not is left out, and the day with it."""
+    """Return the valid part of a date: an invalid month is left out, and the day with it."""
     if not year:
         return None
     if month is None or not 1 <= month <= 12:

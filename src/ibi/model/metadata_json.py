@@ -1,4 +1,4 @@
-"""Descriptive metadata in JSON, as records of items and of drafts have it."""
+"""Descriptive metadata in JSON, for records of items and of drafts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence,
 Document = dict[str, Any]
 
 AGENTS: Final = ("contributor", "creator")
-"""The elements whose values are people and institutions."""
+"""The elements with people and institutions as values."""
 SINCE_3: Final = ("related_identifiers", "funding", "places")
 """Members that came with schema 3, beside the affiliations of people."""
 METADATA_MEMBERS: Final = (*DC_ELEMENTS, "licence", "resource_type", *SINCE_3)
 """All members of a description, in the order in which they are written."""
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def metadata_document(metadata: DescriptiveMetadata) -> Document:
@@ -38,7 +35,7 @@ def metadata_document(metadata: DescriptiveMetadata) -> Document:
 
 
 def is_of_schema_3(metadata: DescriptiveMetadata) -> bool:
-    """Whether it has something that earlier versions keep without understanding it."""
+    """Return whether it has a member that earlier versions keep without understanding it."""
     if any(getattr(metadata, name) for name in SINCE_3):
         return True
     return any(agent.affiliations for agent in (*metadata.creator, *metadata.contributor))
@@ -71,9 +68,6 @@ def _present(document: Document) -> Document:
 
 def _text(value: object | None) -> str | None:
     return None if value is None else str(value)
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def _tag(text: str) -> LanguageTag:
@@ -151,8 +145,6 @@ def read_metadata(fields: Fields) -> DescriptiveMetadata:
         places=fields.optional("places", _read_places, ()),
     )
 
-
-# --- what is known ---------------------------------------------------------------------------------------------------
 
 _TEXT_SHAPE: Final = Shape(frozenset({"value", "language"}))
 _AGENT_SHAPE: Final = Shape(

@@ -1,4 +1,4 @@
-"""What minting remembers and hands out: the state of a clock, a batch of labels, an entry of the mint log."""
+"""Values of minting: the state of a clock, a batch of labels, an entry of the mint log."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SANDBOX_IP = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Host and address, each with the port of its own form; `ip` is None where only repository names are minted.
+    """Host and address, each with the port of its own form; `ip` is None if only repository names are minted.
 
-    `sandbox` says on purpose that the labels are for trying out: nothing guarantees that they are unique (E11).
+    `sandbox` is an explicit mark for labels of a trial: nothing guarantees that they are unique (E11).
     """
 
     host: str
@@ -41,7 +41,7 @@ class Identity:
     ip_port: int = 800
     sandbox: bool = False
     _prefixes: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
-    """Worked out once: every commit asks for them."""
+    """Cached, because every commit reads them."""
 
     @classmethod
     def of_sandbox(cls, port: int) -> Identity:
@@ -57,7 +57,7 @@ class Identity:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """What must belong to this minter alone: two with one prefix would mint the same labels."""
+        """The prefixes that must belong only to this minter: two minters with one prefix would mint the same labels."""
         prefixes = self._prefixes
         if prefixes is None:
             prefixes = tuple(prefix for prefix in (self.repository_prefix, self.ibip_prefix) if prefix)
@@ -80,29 +80,29 @@ class Identity:
 
 
 _TOGETHER = 1024
-"""Labels of a batch that are written in one go: its shares are mostly asked for theirs at the same time."""
+"""Largest batch with labels that are formatted together: its shares are mostly requested at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Dates from `first` to `last`, both issued, with perhaps free ones between."""
+    """Dates from `first` to `last`, both issued, perhaps with free ones between."""
 
     first: Instant
     last: Instant
 
 
 class Reading(NamedTuple):
-    """One look at the clocks of a machine: the time of day, and how long this boot of it has been running."""
+    """One reading of the clocks of a machine: the time of day, and the uptime of this boot."""
 
     wall: Instant
     uptime: int
-    """Nanoseconds since the machine started, asleep or not: this clock cannot be set."""
+    """Nanoseconds since the machine started, including sleep: this clock cannot be set."""
     boot: str
-    """Which start of which machine the uptime counts from."""
+    """The boot, of this machine, from which the uptime counts."""
 
 
 class Gap(IntEnum):
-    """What a clock does not know about the time before its next label."""
+    """The uncertainty of a clock about the time before its next label."""
 
     NONE = 0
     BEGINNING = 1
@@ -113,19 +113,20 @@ class Gap(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TickState:
-    """The memory of one identity's clock (Algorithm 4's last-date-for-suffix, made to survive everything)."""
+    """The state of one identity's clock (Algorithm 4's last-date-for-suffix, made durable)."""
 
     last: Instant | None = None
     ahead: tuple[Span, ...] = ()
-    """Dates issued by a clock that ran ahead and was set right by an operator; passed over when time reaches them."""
+    """Dates issued by a clock that ran ahead and was corrected by an operator; they are skipped when time reaches
+    them."""
     reading: Reading | None = None
-    """The clocks when the last label was minted: what a jump is measured from."""
+    """The clocks when the last label was minted: the base for measuring a jump."""
     accepted: Instant | None = None
-    """The time of day that an operator last vouched for."""
+    """The time of day that an operator last confirmed."""
     gap: Gap = Gap.NONE
-    """Closed by the next label, whose date is later than the time at which it is minted (E57)."""
+    """Closed by the next label, which has a date later than the time at which it is minted (E57)."""
     resumed: Instant | None = None
-    """When the last gap was closed after which another instance of the same past may be running."""
+    """The time at which the last gap was closed, if another instance of the same past may be running."""
 
 
 class MintedLabel(NamedTuple):
@@ -137,11 +138,11 @@ class MintedLabel(NamedTuple):
 
 
 _make_label: Callable[[tuple[str, str | None, Instant]], MintedLabel] = partial(tuple.__new__, MintedLabel)
-"""As `MintedLabel` itself does it, in half the time."""
+"""Does the same as `MintedLabel`, in half the time."""
 
 
 class MintRequest(NamedTuple):
-    """A request for `count` labels; with a `key`, asking again gets the same ones."""
+    """A request for `count` labels; with a `key`, a repeated request gets the same ones."""
 
     count: int  # type: ignore[assignment]  # hides `tuple.count`, which has no use here
     who: str
@@ -150,8 +151,9 @@ class MintRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelBatch:
-    """Labels minted in one commit. Their dates follow from `now`, `after`, `granularity` and `count` by Algorithm 4
-    alone: a million labels are remembered as these four values.
+    """Labels minted in one commit. By Algorithm 4, their dates follow from `now`, `after`, `granularity` and `count`.
+
+    So a million labels are stored as these four values.
     """
 
     rep_prefix: str
@@ -162,11 +164,11 @@ class LabelBatch:
     granularity: Granularity
     count: int
     _ticks: TickRun | None = field(default=None, repr=False, compare=False)
-    """What follows from the others, if it is known already."""
+    """The ticks that follow from the other values, if they are known already."""
     _labels: tuple[MintedLabel, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def ticks(self) -> TickRun:
-        """Worked out once: every share of the batch asks for them."""
+        """Return the ticks, cached, because every share of the batch reads them."""
         ticks = self._ticks
         if ticks is None:
             ticks = next_ticks(self.now, self.after, self.granularity, self.count)
@@ -178,7 +180,7 @@ class LabelBatch:
         return Span(ticks.first, ticks.last)
 
     def labels(self, start: int, count: int) -> Iterator[MintedLabel]:
-        """`count` of its labels from the `start`-th on."""
+        """Return `count` of its labels from the `start`-th on."""
         if self.count > _TOGETHER:
             return self._write_labels(self.ticks().dates(start, count))
         labels = self._labels
@@ -219,6 +221,6 @@ class BatchShare(NamedTuple):
         return self.batch.labels(self.start, self.count)
 
     def forms(self) -> LabelForms:
-        """The one label of this part, in its forms."""
+        """Return the one label of this part, in its forms."""
         (minted,) = self.labels()
         return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))
