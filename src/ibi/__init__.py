@@ -1,7 +1,7 @@
 """Internet Based Identifiers: globally unique labels, and links to them that last.
 
-What this package exports is its public interface, with what `docs/public-api.md` names; all other modules are internal.
-Labels are here at once. Persistent URLs, relations and messages are loaded when they are first used, because a program
+This package's exports and the names in `docs/public-api.md` are its public interface; all other modules are internal.
+Labels are available at once. Persistent URLs, relations and messages are loaded at their first use, because a program
 that only reads labels should not wait for them.
 """
 
@@ -103,7 +103,7 @@ __all__ = [
     "parse_request",
 ]
 
-# A type checker reads the imports above: with `__getattr__` in sight it would accept any name.
+# A type checker reads the imports above: if it saw `__getattr__`, it would accept any name.
 if not TYPE_CHECKING:
     _MODULES = {"Pairs": "ibi.pairs", "PersistentUrl": "ibi.persistent_url", "Relation": "ibi.relation"}
     """Where the exports are defined that are loaded on first use, unless they are messages."""

@@ -1,7 +1,8 @@
-"""The temporal distributor: which date the next label gets (G §6, Algorithm 4, CREATEDATETOMOUNTSUFFIXOFIBIOFANITEM).
+"""The temporal distributor, which assigns the date of the next label (G §6, Algorithm 4,
+CREATEDATETOMOUNTSUFFIXOFIBIOFANITEM).
 
-Pure: the date of now, the last date issued and the granularity come in, the date to issue and how long to wait for it
-go out. Nothing here sleeps or remembers. All arithmetic is on integers; a float would round two dates into one.
+Pure functions: from the present date, the last issued date and the granularity follow the date to issue and the wait
+for it. Nothing here sleeps or stores anything. All arithmetic is on integers; a float would round two dates into one.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from ibi.instant import MAX_FRACTION_DIGITS, Instant
 
 @total_ordering
 class Granularity:
-    """A member of G = {60, 1, 1/10, 1/100, …} seconds: the grid on which dates are issued. The coarser, the greater."""
+    """A member of G = {60, 1, 1/10, 1/100, …} seconds: the grid on which dates are issued. Coarser compares as
+    greater."""
 
     __slots__ = ("_level",)
 
     def __init__(self, level: int) -> None:
-        """`level` 0 is a minute, 1 a second, and each one more a tenth of the one before."""
+        """Take `level`: 0 is a minute, 1 a second, and each further one a tenth of the one before."""
         if not 0 <= level <= MAX_FRACTION_DIGITS + 1:
             raise InvalidGranularity(shown(level), 0, "there is no such level")
         self._level = level
 
     @classmethod
     def parse(cls, text: str) -> Granularity:
-        """Read `60`, `1`, `0.1`, `0.01` …"""
+        """Parse `60`, `1`, `0.1`, `0.01` …"""
         if text == "60":
             return cls(0)
         if text == "1":
@@ -45,7 +47,7 @@ class Granularity:
 
     @property
     def digits(self) -> int:
-        """How many decimals of a second its dates have."""
+        """The number of decimals of a second in its dates."""
         return max(0, self._level - 1)
 
     @property
@@ -53,7 +55,7 @@ class Granularity:
         return Fraction(60) if self._level == 0 else Fraction(1, 10**self.digits)
 
     def units(self, digits: int) -> int:
-        """Its size in units of 10^-`digits` seconds."""
+        """Return its size in units of 10^-`digits` seconds."""
         return 60 * int(10**digits) if self._level == 0 else int(10 ** (digits - self.digits))
 
     def coarser(self) -> Granularity | None:
@@ -86,19 +88,19 @@ SECOND = Granularity(1)
 
 
 class Tick(NamedTuple):
-    """A date for a label, and how many seconds its caller has to wait until that date has come."""
+    """A date for a label, and the seconds that its caller must wait until that date has come."""
 
     date: Instant
     wait: Fraction
 
 
 def next_tick(now: Instant, last: Instant | None, granularity: Granularity) -> Tick:
-    """G Algorithm 4: the shortest date later than the `last` one, on the grid."""
+    """Return the shortest date on the grid that is later than the `last` one (G Algorithm 4)."""
     return next_ticks(now, last, granularity, 1)[0]
 
 
 def next_ticks(now: Instant, last: Instant | None, granularity: Granularity, count: int) -> TickRun:
-    """What `count` calls of `next_tick` at one `now` give, each with the date before it as its `last`."""
+    """Return the results of `count` calls of `next_tick` at one `now`, each with the date before it as its `last`."""
     if count < 1:
         raise ValueError("a run has at least one tick")
     digits = max(granularity.digits, len(now.fraction), len(last.fraction) if last else 0)
@@ -106,7 +108,7 @@ def next_ticks(now: Instant, last: Instant | None, granularity: Granularity, cou
     rounded = now_units // step * step
     before = rounded - step if last is None else last.units(digits) // step * step  # lines 2 to 4
     # Lines 8 to 16: while the grid still has a date up to now, the next one is the creation date on the coarsest grid
-    # that puts it after the last. Each grid gives one at most, the coarser first; from then on they come one by one.
+    # that puts it after the last. Each grid gives at most one, the coarser first; from then on they come one by one.
     head: list[int] = []
     for size in _sizes(digits)[: granularity.level + 1]:
         candidate = now_units // size * size
@@ -120,17 +122,17 @@ def next_ticks(now: Instant, last: Instant | None, granularity: Granularity, cou
 
 @lru_cache(maxsize=MAX_FRACTION_DIGITS + 1)
 def _sizes(digits: int) -> tuple[int, ...]:
-    """Every granularity with at most that many decimals, from the coarsest on, in units of 10^-`digits` s."""
+    """Return every granularity with at most that many decimals, the coarsest first, in units of 10^-`digits` s."""
     return tuple(Granularity(level).units(digits) for level in range(digits + 2))
 
 
 class TickRun:
-    """Consecutive ticks, computed when asked for: a million of them take no more memory than one."""
+    """Consecutive ticks, computed on demand: a million of them take no more memory than one."""
 
     __slots__ = ("_before", "_count", "_digits", "_head", "_now", "_step")
 
     def __init__(self, head: list[int], before: int, step: int, now: int, digits: int, count: int) -> None:
-        """`head` are the dates already due, in units of 10^-`digits` s; after `before` they follow at every `step`."""
+        """Take the due dates `head`, in units of 10^-`digits` s; after `before` they follow at every `step`."""
         self._head, self._before, self._step = head, before, step
         self._now, self._digits, self._count = now, digits, count
 
@@ -145,7 +147,7 @@ class TickRun:
         if not -self._count <= index < self._count:
             raise IndexError(index)
         units = self._units(index % self._count)
-        # Lines 5 to 7: a date not yet reached is waited for. A due one is never in the future.
+        # Lines 5 to 7: the caller waits for a date not yet reached. A due one is never in the future.
         wait = Fraction(max(0, units - self._now), 10**self._digits)
         return Tick(Instant.from_units(units, self._digits), wait)
 
@@ -153,7 +155,7 @@ class TickRun:
         return (self[index] for index in range(self._count))
 
     def date(self, index: int) -> Instant:
-        """The date of one tick, without its wait."""
+        """Return the date of one tick, without its wait."""
         due = len(self._head)
         units = self._head[index] if index < due else self._before + (index - due + 1) * self._step
         return Instant.from_units(units, self._digits)
@@ -168,11 +170,11 @@ class TickRun:
 
     @property
     def wait(self) -> Fraction:
-        """How long the last caller of the run waits, and so the whole run if it is handed out together."""
+        """The wait of the last caller of the run, and so of the whole run if it is handed out together."""
         return self[self._count - 1].wait
 
     def dates(self, start: int = 0, count: int | None = None) -> Iterator[Instant]:
-        """The dates of `count` ticks from `start` on, without their waits: quicker than iterating over ticks."""
+        """Yield the dates of `count` ticks from `start` on, without their waits: faster than iterating over ticks."""
         stop = self._count if count is None else start + count
         due, digits, step = len(self._head), self._digits, self._step
         for units in self._head[start:stop]:
@@ -181,6 +183,6 @@ class TickRun:
         yield from Instant.run(first, step, stop - max(start, due), digits)
 
     def waits_within(self, bound: Fraction) -> bool:
-        """Whether every caller of the run waits at most `bound` seconds."""
+        """Return whether every caller of the run waits at most `bound` seconds."""
         ahead = self._units(self._count - 1) - self._now
         return ahead <= 0 or ahead * bound.denominator <= bound.numerator * int(10**self._digits)

@@ -1,7 +1,7 @@
-"""The one root of everything this package raises on purpose.
+"""The base class of all exceptions that this package raises on purpose.
 
-An error is a stable `code`, a kind, the parameters it carries, and a docstring: the docstring is the English message, a
-`str.format` template over the parameters, and at the same time the key by which a page finds its translation.
+An error has a stable `code`, a kind, parameters, and a docstring. The docstring is the English message, a `str.format`
+template over the parameters. It is also the key of its translation for pages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar
 from ibi.safe_text import quote
 
 _SHOWN = 80
-"""A message quotes at most so many characters of what it was given: hostile input is long."""
+"""Most characters of an input that a message quotes: hostile input is long."""
 
 
 def _as_is(template: str) -> str:
@@ -21,16 +21,16 @@ def _as_is(template: str) -> str:
 
 
 class ErrorKind(Enum):
-    """What went wrong, in the words of the field.
+    """The kind of an error, in the words of the field.
 
-    The one table from errors to answers. A row says the HTTP status, whether clients get the message (otherwise the log
-    alone has it), and the exit code of a command.
+    This is the only table from errors to answers. A row has the HTTP status, whether clients get the message (otherwise
+    only the log has it), and the exit code of a command.
     """
 
     MALFORMED = 400
-    """The request cannot be understood, or a value in it is not valid."""
+    """The request cannot be parsed, or a value in it is invalid."""
     UNREADABLE_FILE = 400, False
-    """A file of this machine cannot be taken in. The message has its path."""
+    """A file of this machine cannot be read in. The message has its path."""
     UNAUTHENTICATED = 401
     FORBIDDEN = 403
     NOT_FOUND = 404
@@ -39,7 +39,7 @@ class ErrorKind(Enum):
     TOO_SLOW = 408
     """The request did not arrive in time."""
     CONFLICT = 409
-    """The state of something forbids it: an item, a draft, an account."""
+    """The state of an item, a draft or an account forbids it."""
     GONE = 410
     PRECONDITION_FAILED = 412
     TOO_LARGE = 413
@@ -48,22 +48,24 @@ class ErrorKind(Enum):
     MISDIRECTED = 421
     """The request names a host that this server does not serve."""
     UNPROCESSABLE = 422
-    """The request contradicts an earlier one, as draft-ietf-httpapi-idempotency-key-header has it. That draft has 409
-    for two requests at once, which here share one answer."""
+    """The request contradicts an earlier one, as in draft-ietf-httpapi-idempotency-key-header.
+
+    That draft has 409 for two simultaneous requests, which here share one answer.
+    """
     LOCKED = 423
-    """Another request works on it at the moment."""
+    """Another request is working on it."""
     TOO_MANY = 429
     HEAD_TOO_LARGE = 431
     CHECKSUM_MISMATCH = 460
-    """The status is that of the checksum extension of tus."""
+    """The status of the checksum extension of tus."""
     INTERNAL = 500, False
-    """A fault of this server or its files; or an error that no request meets, such as one of the settings."""
+    """A fault of this server or its files; or an error that no request causes, such as one of the settings."""
     FAILED = 500
-    """A fault of this server, in words that tell nothing of its machine."""
+    """A fault of this server, in words that reveal nothing about its machine."""
     UPSTREAM_FAILED = 502
     """Another server did not answer, or not as it should."""
     UNAVAILABLE = 503
-    """It cannot be done now. Waiting helps, or its administrator."""
+    """It cannot be done now. A retry or the administrator may help."""
     OUT_OF_ORDER = 503, False
     """It cannot be done until the administrator of this server has repaired its files."""
     STORAGE_FULL = 507
@@ -78,10 +80,10 @@ class IbiError(Exception):
     code: ClassVar[str] = "error"
     kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
     request_field: ClassVar[str | None] = None
-    """The part of the request at fault, where the class alone tells it."""
+    """The part of the request at fault, if the class alone determines it."""
     clauses: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are words of this package, as `because {reason}` has them: translated too, each a template over
-    the others."""
+    """Parameters that are words of this package, as in `because {reason}`: they are translated too, each a template
+    over the others."""
 
     def __init__(self, **parameters: object) -> None:
         super().__init__()
@@ -91,12 +93,12 @@ class IbiError(Exception):
         return _rebuild, (type(self), self.parameters)
 
     def message(self, translate: Callable[[str], str] = _as_is) -> str:
-        """The sentence for a person; `translate` maps an English template to another language's."""
+        """Return the sentence for a person; `translate` maps an English template to that of another language."""
         said = {name: self.clause(name, translate) for name in self.clauses}
         return translate(self.template).format(**{**self.parameters, **said})
 
     def clause(self, name: str, translate: Callable[[str], str] = _as_is) -> str:
-        """What one of the `clauses` says."""
+        """Return the text of one of the `clauses`."""
         return translate(str(self.parameters[name])).format(**self.parameters)
 
     @property
@@ -119,7 +121,8 @@ class InvalidInput(IbiError):
     kind = ErrorKind.MALFORMED
 
     def __init__(self, text: str, offset: int, reason: str, **details: object) -> None:
-        """`reason` is a template over `details`: a clause without a full stop that a librarian understands."""
+        """Take a `reason`, which is a template over `details`: a clause without a full stop that a librarian
+        understands."""
         super().__init__(text=text, offset=offset, reason=reason, **details)
         self.text = text
         self.offset = offset
@@ -132,7 +135,7 @@ class InvalidInput(IbiError):
 
 
 def shown(number: int) -> str:
-    """A number as a text to quote: Python refuses to write very long ones."""
+    """Return a number as a text to quote: Python refuses to write very long ones."""
     return str(number) if number.bit_length() <= 256 else "a huge number"
 
 

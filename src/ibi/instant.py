@@ -1,7 +1,7 @@
 """A point in time, exact to any decimal fraction of a second.
 
-Labels, clocks and time stamps all speak of instants. Floats cannot: 0.1 s has no binary form, and a label's date must
-never be off by anything. An `Instant` is whole POSIX seconds and the decimal digits after the point.
+Labels, clocks and time stamps use instants. Floats do not suffice: 0.1 s has no binary form, and a label's date must be
+exact. An `Instant` is whole POSIX seconds and the decimal digits after the point.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 from ibi.errors import InvalidInstant, shown
 
 MAX_FRACTION_DIGITS = 30
-"""E36: the standard sets no end to the digits of a fraction; ten to the minus thirty is beyond every clock."""
+"""E36: the standard sets no limit on the digits of a fraction; ten to the minus thirty is beyond every clock."""
 
 _DAY = 86_400
 _POWERS: tuple[int, ...] = tuple(10**exponent for exponent in range(MAX_FRACTION_DIGITS + 1))
@@ -41,7 +41,8 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that leap days come last."""
+    """Return the days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that leap days
+    come last."""
     year -= month <= 2
     era_year = year % 400
     year_day = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -51,7 +52,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 @lru_cache(maxsize=1024)
 def civil(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day number: the inverse of `day_number`."""
+    """Return year, month and day of a day number: the inverse of `day_number`."""
     days += 719_468
     era, era_day = divmod(days, 146_097)
     era_year = (era_day - era_day // 1460 + era_day // 36_524 - era_day // 146_096) // 365
@@ -61,14 +62,14 @@ def civil(days: int) -> tuple[int, int, int]:
     return era * 400 + era_year + (month <= 2), month, year_day - (153 * shifted + 2) // 5 + 1
 
 
-# E8: the years a repository name can write are 1000 to 9999; no instant of ours lies outside them.
+# E8: the years a repository name can write are 1000 to 9999; all instants here lie between them.
 FIRST_SECOND = day_number(1000, 1, 1) * _DAY
 LAST_SECOND = day_number(10_000, 1, 1) * _DAY - 1
 
 _OUT_OF_RANGE = "the year is not between 1000 and 9999"
 
 # ISO 8601 as R Table 9.3 uses it for time stamps (2014-01-02T17:23:57Z); an offset, as in R §6.1
-# (1997-07-16T19:20+01:00), is read too.
+# (1997-07-16T19:20+01:00), is accepted too.
 _ISO_8601 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,30}))?)?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
@@ -98,7 +99,7 @@ class Instant:
 
     @classmethod
     def parse(cls, text: str) -> Instant:
-        """Read an ISO 8601 time in UTC or with an offset."""
+        """Parse an ISO 8601 time in UTC or with an offset."""
         match = _ISO_8601.fullmatch(text)
         if match is None:
             raise InvalidInstant(text, 0, "a date looks like 2009-02-16T17:46:00Z")
@@ -112,7 +113,8 @@ class Instant:
 
     @classmethod
     def from_fraction(cls, seconds: Fraction | int) -> Instant:
-        """The instant that many seconds after the POSIX epoch; refused if it is no decimal fraction."""
+        """Return the instant that many seconds after the POSIX epoch; raise `InvalidInstant` if it is no decimal
+        fraction."""
         seconds = Fraction(seconds)
         whole = seconds.numerator // seconds.denominator
         scaled = (seconds - whole) * _POWERS[MAX_FRACTION_DIGITS]
@@ -127,21 +129,21 @@ class Instant:
 
     @classmethod
     def from_units(cls, units: int, digits: int) -> Instant:
-        """The instant `units` · 10^-`digits` seconds after the POSIX epoch."""
+        """Return the instant `units` · 10^-`digits` seconds after the POSIX epoch."""
         seconds, rest = divmod(units, _POWERS[digits])
         if not FIRST_SECOND <= seconds <= LAST_SECOND:
-            return cls(seconds)  # which refuses it
+            return cls(seconds)  # raises InvalidInstant
         instant = cls.__new__(cls)
         instant._seconds = seconds
-        # Written here, so it need not be checked.
+        # Written here, so no check is needed.
         instant._fraction = str(rest).zfill(digits).rstrip("0") if rest else ""
         return instant
 
     @classmethod
     def run(cls, units: int, step: int, count: int, digits: int) -> Iterator[Instant]:
-        """What `from_units` gives for `count` numbers of units, each `step` more than the one before."""
+        """Yield the results of `from_units` for `count` numbers of units, each `step` more than the one before."""
         for end in (units, units + (count - 1) * step) if count > 0 else ():
-            cls.from_units(end, digits)  # refuses what lies out of range
+            cls.from_units(end, digits)  # raises InvalidInstant if out of range
         new, second = object.__new__, _POWERS[digits]
         seconds, rest = divmod(units, second)
         for _ in range(count):
@@ -154,7 +156,7 @@ class Instant:
                 seconds, rest = seconds + rest // second, rest % second
 
     def units(self, digits: int) -> int:
-        """Seconds · 10^`digits`; `digits` is at least the length of the fraction."""
+        """Return seconds · 10^`digits`; `digits` is at least the length of the fraction."""
         if not self._fraction:
             return self._seconds * _POWERS[digits]
         return self._seconds * _POWERS[digits] + int(self._fraction.ljust(digits, "0"))
@@ -203,7 +205,7 @@ class Instant:
 
 @lru_cache(maxsize=1024)
 def _format_seconds(seconds: int) -> str:
-    """The date up to the second: what is dated one after the other is often dated in one second."""
+    """Return the date up to the second, cached because consecutive dates are often in the same second."""
     days, rest = divmod(seconds, _DAY)
     year, month, day = civil(days)
     return f"{year}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
@@ -221,7 +223,7 @@ def _checked_fraction(fraction: str) -> str:
 
 
 def _offset(text: str, sign: str | None, hours: str, minutes: str) -> int:
-    """Seconds that a time is ahead of UTC; none for `Z`."""
+    """Return the seconds that a time is ahead of UTC; 0 for `Z`."""
     if sign is None:
         return 0
     if hours > "23" or minutes > "59":

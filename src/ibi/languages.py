@@ -1,4 +1,4 @@
-"""Languages: their codes and those of countries, which of them a reader can read, and what is said in several."""
+"""Languages: their codes, and the codes of countries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from ibi.errors import InvalidInput
 
-# R Table B.1, idioma. The table names `sk` twice (E28). It lacks none of the 183 codes that ISO 639-1 has today, and
-# has one more, `bh`, which ISO has withdrawn since: links with it stay good.
+# R Table B.1, idioma. The table names `sk` twice (E28). It has all of the 183 codes that ISO 639-1 has today, and one
+# more, `bh`, which ISO has withdrawn since: links with it stay valid.
 _APPENDIX_B_LANGUAGES = """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
     en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
@@ -19,11 +19,11 @@ _APPENDIX_B_LANGUAGES = """
     sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 
-# What ISO has and the appendix has not (E28): `sh` alone, withdrawn from ISO 639-1 before the appendix was written, but
-# still given by ISO 639-3 as the two letters of Serbo-Croatian (`hbs`).
+# Codes that ISO has and the appendix has not (E28): only `sh`, withdrawn from ISO 639-1 before the appendix was
+# written, but still given by ISO 639-3 as the two letters of Serbo-Croatian (`hbs`).
 _ISO_LANGUAGES = "sh"
 
-# ISO 639-2: BCP 47 writes a language that has two letters with those two (RFC 5646 §2.2.1).
+# ISO 639-2: BCP 47 requires the two-letter code of a language that has one (RFC 5646 §2.2.1).
 _THREE_LETTERS = """
     aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba
     bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh
@@ -56,10 +56,10 @@ LANGUAGES: frozenset[str] = frozenset(f"{_APPENDIX_B_LANGUAGES} {_ISO_LANGUAGES}
 COUNTRIES: frozenset[str] = frozenset(_APPENDIX_B_COUNTRIES.split())
 
 TWO_LETTERS: Final[Mapping[str, str]] = dict(pair.split(":") for pair in _THREE_LETTERS.split())
-"""The two letters of languages that have them, by their three."""
+"""The two-letter codes of languages, by their three-letter codes."""
 
-# R Table 8.4: idioma = 2ALFAMI; país = 2ALFAMA. Read in any case. Three letters are an extension, which readers of
-# another make take for a name that they do not know (E28).
+# R Table 8.4: idioma = 2ALFAMI; país = 2ALFAMA. Read in any case. Three letters are an extension, which other
+# implementations treat as an unknown name (E28).
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:-([A-Za-z]{2}))?")
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _COUNTRY = re.compile("[A-Z]{2}")
@@ -73,7 +73,8 @@ class InvalidLanguageTag(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class LanguageTag:
-    """A language, and perhaps the country it is spoken in: two or three lower case letters, two upper case letters."""
+    """A language, and perhaps the country in which it is spoken: two or three lower-case letters, two upper-case
+    letters."""
 
     language: str
     country: str | None = None
@@ -87,8 +88,10 @@ class LanguageTag:
 
     @classmethod
     def parse(cls, text: str, *, registered: bool) -> LanguageTag:
-        """Read a tag in any case. `registered`: of two letters only those of Appendix B or ISO; otherwise any letters
-        (E28). A language that has two letters is written with them."""
+        """Parse a tag in any case. A language with a two-letter code gets that code.
+
+        `registered` allows only two-letter codes of Appendix B or ISO; otherwise any letters are allowed (E28).
+        """
         match = _TAG.fullmatch(text)
         if match is None:
             raise InvalidLanguageTag(
@@ -102,8 +105,10 @@ class LanguageTag:
 
     @property
     def is_registered(self) -> bool:
-        """Whether Appendix B or ISO knows both the language and the country. Three letters are any: ISO has some
-        eight thousand, and adds to them every year."""
+        """True if Appendix B or ISO has both the language and the country.
+
+        Any three letters count: ISO has some eight thousand such codes, and adds to them every year.
+        """
         return self._has_known_language and (self.country is None or self.country in COUNTRIES)
 
     @property
@@ -122,20 +127,19 @@ class LanguageTag:
 
 # --- what a reader can read -------------------------------------------------------------------------------------------
 
-# Language ranges: what a reader can read, and which of several texts suits best (RFC 4647).
 
 _MOST = 64
 
 
 class Preference(NamedTuple):
-    """A language range, in lower case, and how much it is wanted; 0 is not at all."""
+    """A language range, in lower case, and its weight; 0 excludes the language."""
 
     range: str
     weight: float
 
 
 def preferences(accept_language: str) -> tuple[Preference, ...]:
-    """What a header Accept-Language says (RFC 9110 §12.5.4), best first. What makes no sense in it is passed over."""
+    """Return the ranges of an Accept-Language header (RFC 9110 §12.5.4), best first. Malformed parts are ignored."""
     found = [each for each in map(_preference, accept_language.split(",", _MOST)[:_MOST]) if each is not None]
     return tuple(sorted(found, key=lambda each: -each.weight))
 
@@ -153,8 +157,14 @@ def _preference(text: str) -> Preference | None:
 def chosen_language(
     offered: Collection[LanguageTag | None], wishes: Sequence[Preference], own: LanguageTag | None
 ) -> LanguageTag | None:
-    """The best of `offered`: by look-up, then a single variant of a wanted language; then the text without a language,
-    for which None stands; then `own`, the language of the item itself. None too if there is nothing to choose.
+    """Return the best of `offered`.
+
+    1. The result of a look-up.
+    2. A single variant of a wanted language.
+    3. The text without a language, for which None stands.
+    4. `own`, the language of the item itself.
+
+    Return None too if there is nothing to choose.
     """
     refused = [wish.range for wish in wishes if wish.weight <= 0]
     tags = {str(tag).lower(): tag for tag in offered if tag is not None}
@@ -171,7 +181,7 @@ def chosen_language(
 
 
 def _truncate_range(wish: str) -> Iterator[str]:
-    """RFC 4647 §3.4: `pt-br` then `pt`."""
+    """Yield a range and its prefixes (RFC 4647 §3.4): `pt-br` then `pt`."""
     parts = wish.split("-")
     return ("-".join(parts[:length]) for length in range(len(parts), 0, -1))
 
@@ -180,5 +190,5 @@ def _truncate_range(wish: str) -> Iterator[str]:
 
 
 def message(words: str) -> str:
-    """Mark `words` for translation where they are shown: for tables that are made before the language is known."""
+    """Mark `words` for translation at display time: for tables that are made before the language is known."""
     return words

@@ -1,4 +1,4 @@
-"""The one cache of the package: what was used last, bounded in number and in size."""
+"""The only cache of the package: it keeps the most recently used values, bounded in number and in size."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """At most `most` values at a time, and of those whose size is told as many as fit into `room`: what is asked for,
-    and how large it is, may be a stranger's choice. The value that was not used for longest goes first.
+    """A cache of at most `most` values. Values with a given size together fit into `room`.
 
-    A value that is larger than all of `room` is not kept, and drives nothing out. With `keeps_last` it is, alone: for
-    values that are dear to make anew, and known to be needed again at once.
+    Strangers may choose the keys and the sizes. The least recently used value is evicted first.
 
-    For one thread; `SharedLruCache` is for several.
+    A value larger than `room` is not kept, and evicts nothing. With `keeps_last` it is kept alone: for values that are
+    expensive to compute, and known to be needed again at once.
+
+    Not thread-safe; `SharedLruCache` is.
     """
 
     __slots__ = ("_keeps_last", "_kept", "_most", "_room", "_size", "_sizes")
@@ -27,23 +28,24 @@ class LruCache(Generic[Key, Value]):
         self._most, self._room, self._keeps_last = most, room, keeps_last
         self._sizes: dict[Key, int] = {}
         self._size = 0
-        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        # OrderedDict, because finding the oldest key of a plain dict must skip all keys deleted before it.
         self._kept: OrderedDict[Key, Value] = OrderedDict()
 
     @property
     def size(self) -> int:
-        """The sizes of all values, as they were told."""
+        """The total of the given sizes."""
         return self._size
 
     def find(self, key: Key) -> Value | None:
-        """The value kept under `key`, which is the last used then; None if there is none."""
+        """Return the value under `key`, and mark it as used; None if there is none."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
         return found
 
     def keep(self, key: Key, value: Value, size: int = 0) -> None:
-        """`size` is a fair estimate of what both take, in the unit of `room`, if that can be much."""
+        """Store a value. `size` is an estimate of the size of key and value, in the unit of `room`, if it may be
+        large."""
         self.forget(key)
         if self._most <= 0 or (size > self._room and not self._keeps_last):
             return
@@ -69,8 +71,10 @@ class LruCache(Generic[Key, Value]):
 
 
 class SharedLruCache(LruCache[Key, Value]):
-    """An `LruCache` that keeps the last value whatever its size, from any thread. `lock` is one that a thread may take
-    again while it has it: to keep is also to forget."""
+    """An `LruCache` that keeps the last value whatever its size, for any thread.
+
+    `lock` must be reentrant, because `keep` calls `forget`.
+    """
 
     __slots__ = ("_lock",)
 
@@ -99,8 +103,7 @@ Tags = Collection[Hashable]
 
 
 class TaggedLruCache(LruCache[Key, Value]):
-    """Values with tags, which say what each was made of: when something changes, what was made of it is forgotten, and
-    nothing else."""
+    """A cache of values with tags for their sources: when a source changes, exactly its values are dropped."""
 
     __slots__ = ("_by_tag", "_tags")
 
@@ -110,7 +113,7 @@ class TaggedLruCache(LruCache[Key, Value]):
         self._by_tag: dict[Hashable, set[Key]] = {}
 
     def keep_tagged(self, key: Key, value: Value, tags: Tags, size: int = 0) -> None:
-        """`tags` are not to be changed afterwards."""
+        """Store a value with tags, which must not be changed afterwards."""
         self.keep(key, value, size)
         if key in self._kept:
             self._tags[key] = tags
@@ -118,15 +121,15 @@ class TaggedLruCache(LruCache[Key, Value]):
                 self._by_tag.setdefault(tag, set()).add(key)
 
     def tags(self, key: Key) -> Tags:
-        """The tags of the value under `key`; none if there is no such value."""
+        """Return the tags of the value under `key`; none if there is no such value."""
         return self._tags.get(key, ())
 
     def find_tagged(self, tag: Hashable) -> Iterator[Value]:
-        """Every value that has the tag, which are not counted as used by that."""
+        """Yield every value with the tag, without marking it as used."""
         return (self._kept[key] for key in self._by_tag.get(tag, ()))
 
     def forget_tagged(self, tag: Hashable, with_any: Tags = ()) -> None:
-        """Forget every value that has the tag, and one of the others if there are some."""
+        """Drop every value that has the tag, and one of `with_any` if given."""
         for key in tuple(self._by_tag.get(tag, ())):
             if not with_any or any(other in self._tags[key] for other in with_any):
                 self.forget(key)

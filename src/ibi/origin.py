@@ -1,13 +1,13 @@
-"""Where a server is: scheme, host and port, read and compared by one rule (RFC 3986 §3.2, RFC 6454 §4).
+"""The place of a server: scheme, host and port, parsed and compared by one rule (RFC 3986 §3.2, RFC 6454 §4).
 
-The spelling is kept, for some of it goes to others as it was given. Equality goes by meaning: case, the final dot of a
-name, the notation of an address and a port that the scheme implies make no difference. Names that are not ASCII are
-given in their `xn--` form: there are several versions of IDNA, and two programs may differ.
+The spelling is kept, because some of it is sent to others as it was given. Equality goes by meaning: case, the final
+dot of a name, the notation of an address and a default port make no difference. Non-ASCII names are given in their
+`xn--` form: there are several versions of IDNA, and two programs may differ.
 
-Four places have rules of their own, on purpose. `ibi.messages.values.host_and_port` is stricter: it reads what
-strangers register. `ibi.web.fast.protocol` looks at bytes, before anything is known of them.
-`ibi.web.http.request.authority` compares what one browser wrote twice, letter by letter. Ports in labels are written in
-a way of the standard's.
+Four places have their own rules, on purpose. `ibi.messages.values.host_and_port` is stricter, because it reads the
+registrations of strangers. `ibi.web.fast.protocol` looks at bytes, before anything is known of them.
+`ibi.web.http.request.authority` compares two values from one browser letter by letter. Ports in labels have the
+notation of the standard.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _DEFAULTS: Final = frozenset({None, *DEFAULT_PORTS.values()})
 
 _LONGEST: Final = 300
-"""Characters of a host with its port; a name has at most 253."""
+"""Most characters of a host with its port; a name has at most 253."""
 _MOST_PORT: Final = 65_535
 # RFC 3986 §3.2: authority = host [ ":" port ], here without a user; the port may be empty.
 _AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*+)\]|([^:\[\]]*+))(?::([0-9]{0,5}))?")
-# RFC 6874: a zone means something on one machine only. It is kept in the spelling and not compared.
+# RFC 6874: a zone has a meaning on one machine only. It is kept in the spelling, but not compared.
 _WITH_ZONE: Final = re.compile(r"[0-9a-f.]*+:[0-9a-f:.]*+%[a-z0-9._~-]++")
 _REGISTERED_NAME: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=%-]++")
 
@@ -45,8 +45,8 @@ class InvalidOrigin(InvalidInput):
 class Origin:
     """A scheme, a host without brackets, and a port.
 
-    The scheme is `http` or `https`. It is empty for what a `Host` header tells: where no port is given, whether that of
-    HTTP or that of HTTPS is meant is not known then, and both count as none.
+    The scheme is `http` or `https`. It is empty for the value of a `Host` header. Without a port, such a value may mean
+    the port of HTTP or that of HTTPS, so both count as none.
     """
 
     scheme: str
@@ -54,8 +54,10 @@ class Origin:
     port: int | None = None
     """As it was given; None if it was not."""
     name: str = field(init=False, repr=False)
-    """The host in the spelling in which it is compared: lower case, no final dot, an address as it is usually
-    written, and IPv4 inside IPv6 as IPv4."""
+    """The host in its normal form for comparison.
+
+    It is in lower case, without a final dot. An address is in its usual notation, and IPv4 inside IPv6 is IPv4.
+    """
     _key: tuple[str, str, int | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,14 +72,14 @@ class Origin:
 
     @classmethod
     def parse(cls, authority: str, scheme: str = "") -> Origin:
-        """Read `host[:port]`; an IPv6 address stands in brackets. `InvalidOrigin` if it is anything else."""
+        """Parse `host[:port]`; an IPv6 address is in brackets. Raise `InvalidOrigin` for anything else."""
         if len(authority) > _LONGEST:
             raise InvalidOrigin(authority, _LONGEST, "it is longer than any host with a port")
         return _parse(authority, scheme)
 
     @classmethod
     def of_url(cls, url: str) -> Origin:
-        """The origin of an absolute URL of HTTP or HTTPS; `InvalidOrigin` if it is none."""
+        """Return the origin of an absolute URL of HTTP or HTTPS; raise `InvalidOrigin` if it is none."""
         scheme = url.partition("://")[0].lower()
         if scheme not in DEFAULT_PORTS:
             raise InvalidOrigin(url, 0, "it begins with http:// or https://")
@@ -99,12 +101,12 @@ class Origin:
 
     @property
     def effective_port(self) -> int:
-        """The port that is dialled: where none was given that of the scheme, and where there is none either of HTTP."""
+        """The port for connections: the given one, else that of the scheme, else that of HTTP."""
         return DEFAULT_PORTS[self.scheme or "http"] if self.port is None else self.port
 
     @property
     def address(self) -> IPv4Address | IPv6Address | None:
-        """The IP address that the host is, if it is one; IPv4 inside IPv6 is IPv4."""
+        """The IP address of the host, if it is one; IPv4 inside IPv6 is IPv4."""
         return _address(self.name)
 
 
@@ -131,7 +133,7 @@ def _normal_name(host: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _address(host: str) -> IPv4Address | IPv6Address | None:
-    # Most commands have no need of it, and it is slow to import.
+    # Imported here: most commands do not need it, and it is slow to import.
     from ipaddress import IPv6Address, ip_address
 
     try:
@@ -143,28 +145,25 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-# --- texts, as they are spelled --------------------------------------------------------------------------------------
-
-
 def bracketed(host: str) -> str:
-    """A host as it is written before a port."""
+    """Return a host in the notation before a port."""
     return f"[{host}]" if ":" in host else host
 
 
 def authority_of(url: str) -> str:
-    """What stands between `://` and the path, query or fragment of a URL; empty if nothing does."""
+    """Return the part between `://` and the path, query or fragment of a URL; empty if there is none."""
     after = url.partition("://")[2]
     return after.partition("/")[0].partition("?")[0].partition("#")[0]
 
 
 def host_of(authority: str) -> str:
-    """`host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
+    """Return `host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
     host, colon, port = authority.rpartition(":")
     return host if colon and port.isdigit() else authority
 
 
 def readable_origin(authority: str) -> Origin | None:
-    """The origin that an authority names, whatever its scheme; None if it cannot be read."""
+    """Return the origin that an authority names, whatever its scheme; None if it cannot be parsed."""
     try:
         return Origin.parse(authority)
     except InvalidOrigin:
@@ -172,12 +171,13 @@ def readable_origin(authority: str) -> Origin | None:
 
 
 def served_origin(url: str) -> Origin | None:
-    """The same of a URL."""
+    """Return the same for a URL."""
     return readable_origin(authority_of(url))
 
 
 def is_same_place(url: str, other: str) -> bool:
-    """Whether two URLs of servers lead to one place: the same origin, and the same path but for a final slash."""
+    """Return whether two URLs of servers lead to one place: the same origin, and the same path except for a final
+    slash."""
     try:
         return Origin.of_url(url) == Origin.of_url(other) and _path(url) == _path(other)
     except InvalidOrigin:

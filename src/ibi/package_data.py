@@ -1,7 +1,7 @@
-"""Tables of the package: lists of licences, types, hosts and words, as files beside the modules that read them.
+"""Tables of the package: lists of licences, types, hosts and words, in files beside the modules that read them.
 
-A table is part of the code, as a literal is, so that the core may read it: by the loader of its package, and the same
-at every start.
+A table is part of the code, like a literal, so the core may read it: by the loader of its package, with the same
+content at every start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def read_table(package: str, name: str) -> Iterator[list[str]]:
-    """Yield the rows of a file of tab-separated values. The lines that begin with `#` say where it comes from."""
+    """Yield the rows of a file of tab-separated values. Lines that begin with `#` name its source."""
     from pkgutil import get_data
 
     data = get_data(package, name)

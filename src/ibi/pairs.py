@@ -1,8 +1,7 @@
 """Lists of pairs, the body of every answer of the protocol (R Table 6.2).
 
-A `Pairs` holds its words as they travel. Whatever a word may not hold is percent-encoded when the `Pairs` is built, so
-that two that are equal are written equal, what is written reads back as it was, and no value can pass itself off as
-another pair.
+A `Pairs` holds its words in their transmitted form. Forbidden characters are percent-encoded when the `Pairs` is built.
+So equal lists are written identically, a written list reads back unchanged, and no value can pass as another pair.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ Value = str | tuple[str, ...]
 """A word, or the words in braces."""
 
 LIMIT: Final = 1 << 18
-"""Bytes of a list of pairs that `Pairs.decode` reads unless told otherwise; R Example 9.2 has about three thousand."""
+"""Most bytes that `Pairs.decode` reads by default; R Example 9.2 has about three thousand."""
 MOST: Final = 4096
-"""Pairs of a list that `Pairs.decode` reads: each costs a few microseconds, however short it is."""
+"""Most pairs of a list that `Pairs.decode` reads: each costs a few microseconds, however short it is."""
 
 _ESCAPES = tuple(f"%{byte:02X}" for byte in range(256))
 
@@ -33,8 +32,8 @@ _UNSAFE = re.compile(r"[^!-z|~]+")
 #              valor = palavra | ("{" lista "}")
 #              lista = palavra 1*(SP palavra)            E12: none or one, too
 #              espaço = SP | CRLF                        and LF; any run of them, wherever one may stand
-# CR counts as a blank here and is checked apart: it must stand before LF. The last branch takes all the rest, so that
-# a list that breaks off is read only once, and the quantifiers give nothing back: time grows with length alone.
+# CR counts as a blank here and is checked separately: it must come before LF. The last branch takes all the rest, so
+# that an incomplete list is read only once, and the quantifiers do not backtrack: time grows with length alone.
 _PAIR = re.compile(
     r"""(?P<name>[!-z|~]++) [\x20\r\n]++
         (?: (?P<word>[!-z|~]++) | \{ (?P<words>[\x20\r\n!-z|~]*+) \} )
@@ -47,7 +46,7 @@ _PAIR = re.compile(
 class Pairs(Mapping[str, Value]):
     """An immutable list of pairs: a mapping from names to values in which order does not matter.
 
-    Raises `InvalidPairs` for a repeated name, an empty name or word, and text that is not Unicode (a lone surrogate).
+    Raise `InvalidPairs` for a repeated name, an empty name or word, and text that is not Unicode (a lone surrogate).
     """
 
     __slots__ = ("_values",)
@@ -64,7 +63,7 @@ class Pairs(Mapping[str, Value]):
 
     @classmethod
     def decode(cls, body: bytes, *, limit: int = LIMIT) -> Pairs:
-        """The list that `body` spells. No bytes, or blanks alone, are the empty list."""
+        """Parse the list in `body`. No bytes, or only blanks, are the empty list."""
         if len(body) > limit:
             raise InvalidPairs(
                 "…", limit, "it has {length} bytes and at most {limit} are read", length=len(body), limit=limit
@@ -84,11 +83,12 @@ class Pairs(Mapping[str, Value]):
         return pairs
 
     def encode(self) -> bytes:
-        """One pair a line, sorted by name; CRLF between the lines and none at the end."""
+        """Encode one pair a line, sorted by name; CRLF between the lines and none at the end."""
         return "\r\n".join(self._pair_texts()).encode("ascii")
 
     def encode_on_one_line(self) -> bytes:
-        """Sorted by name, blanks between the pairs: how the standard prints its constant answers."""
+        """Encode sorted by name, with blanks between the pairs: the notation of the standard for its constant
+        answers."""
         return " ".join(self._pair_texts()).encode("ascii")
 
     def _pair_texts(self) -> list[str]:
@@ -129,8 +129,8 @@ class Pairs(Mapping[str, Value]):
 
 # --- lists of other makes --------------------------------------------------------------------------------------------
 
-# The lists of R are those of Tcl (`array get`), which quotes more than R Table 6.2 prints: whatever has a blank, a
-# bracket or a dollar sign in it stands in braces, also inside others, and lone braces stand behind a backslash.
+# The lists of R are those of Tcl (`array get`), which quotes more than R Table 6.2 prints. Everything with a blank, a
+# bracket or a dollar sign is in braces, also inside others, and lone braces follow a backslash.
 _BLANKS = " \t\r\n\v\f"
 _NOT_BLANK = re.compile(r"[^ \t\r\n\v\f]")
 _NOT_BLANKS = re.compile(r"[^ \t\r\n\v\f]++")
@@ -144,17 +144,18 @@ _SHOWN: Final = 64
 
 
 class LenientPairs(NamedTuple):
-    """What can be read of a list that another system wrote, and the beginnings of what cannot."""
+    """The readable part of a list that another system wrote, and the beginnings of the rest."""
 
     pairs: Pairs
     left_out: tuple[str, ...] = ()
 
 
 def decode_leniently(body: bytes, *, limit: int = LIMIT) -> LenientPairs:
-    """Read as much of a list as can be read (E47). `InvalidPairs` if that is nothing.
+    """Read as much of a list as possible (E47). Raise `InvalidPairs` if that is nothing.
 
-    First as R Table 6.2 has it, then as a list of Tcl, then line by line without the lines that are neither. Of a name
-    that is there twice the last value counts, as in `array set` of Tcl. Octets beyond ASCII become `%XX` of themselves.
+    The list is read as R Table 6.2 defines it, else as a list of Tcl, else line by line without the lines that are
+    neither. If a name occurs twice, the last value counts, as in `array set` of Tcl. Octets beyond ASCII become their
+    own `%XX`.
     """
     try:
         return LenientPairs(Pairs.decode(body, limit=limit))
@@ -178,7 +179,7 @@ def _decode_text(body: bytes) -> str:
 
 
 def _read_lines(text: str) -> tuple[list[list[str]], list[str]]:
-    """The elements of each line that is a list of pairs, and the other lines."""
+    """Return the elements of each line that is a list of pairs, and the other lines."""
     lines, left_out = [], []
     for line in text.replace("\r", "\n").split("\n"):
         elements = split_tcl_list(line)
@@ -209,7 +210,7 @@ def _read_value(text: str) -> Value:
 
 
 def split_tcl_list(text: str) -> list[str] | None:
-    """The elements of a list as Tcl writes it; None if the text is none. `InvalidPairs` if there are very many."""
+    """Return the elements of a Tcl list; None if the text is none. Raise `InvalidPairs` if there are too many."""
     elements = []
     position = 0
     while (beginning := _NOT_BLANK.search(text, position)) is not None:
@@ -224,7 +225,7 @@ def split_tcl_list(text: str) -> list[str] | None:
 
 
 def _read_element(text: str, start: int) -> tuple[str, int] | None:
-    """The element that begins at `start`, and the offset after it; None if its braces or quotes do not close."""
+    """Return the element that begins at `start`, and the offset after it; None if its braces or quotes do not close."""
     if text[start] == "{":
         end = _closing_brace(text, start)
         return None if end is None else (text[start + 1 : end], end + 1)
@@ -253,7 +254,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def encoded_word(text: str) -> str:
-    """`text` as a word of R Table 6.2. A percent sign stays as it is: such a text has been encoded already."""
+    """Return `text` as a word of R Table 6.2. A percent sign stays as it is: such a text has been encoded already."""
     if not text:
         raise InvalidPairs(text, 0, "a word needs at least one character")
     if _UNSAFE.search(text) is None:
@@ -265,8 +266,11 @@ def encoded_word(text: str) -> str:
 
 
 def percent_encoded(text: str) -> str:
-    """Every byte of the UTF-8 of `text` as `%XX`. An octet that is not UTF-8, which Python holds as half a surrogate
-    pair (PEP 383), is `%XX` of itself (E33); any other lone surrogate raises `UnicodeEncodeError`."""
+    """Return every byte of the UTF-8 of `text` as `%XX`.
+
+    An octet that is not UTF-8, which Python holds as half a surrogate pair (PEP 383), is its own `%XX` (E33). Any other
+    lone surrogate raises `UnicodeEncodeError`.
+    """
     return "".join(map(_ESCAPES.__getitem__, text.encode("utf-8", "surrogateescape")))
 
 
@@ -281,7 +285,7 @@ def _ascii(body: bytes) -> str:
 
 
 def _match_pairs(text: str) -> list[tuple[str, ...]]:
-    """The groups of all pairs, unless there are too many."""
+    """Return the groups of all pairs; raise `InvalidPairs` if there are too many."""
     # `MOST` pairs have nearly twice as many blanks: the pairs of a list with fewer need not be counted.
     if text.count(" ") + text.count("\n") < 2 * MOST:
         return _PAIR.findall(text)
@@ -297,7 +301,7 @@ def _refuse_lone_cr(body: bytes) -> NoReturn:
 
 
 def _refuse_rest(text: str, start: int) -> NoReturn:
-    """`text` stops being a list of pairs somewhere in the pair that begins at `start`."""
+    """Raise the error for the pair that begins at `start`, in which `text` stops being a list of pairs."""
     control = re.compile(r"[^\x20\r\n!-~]").search(text, start)
     if control is not None:
         raise InvalidPairs(text, control.start(), "{character} may not stand there", character=repr(control[0]))

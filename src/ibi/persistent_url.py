@@ -16,7 +16,7 @@ from ibi.relation import Relation, VerbList
 from ibi.safe_text import show_octets
 
 MAX_LENGTH: Final = 8192
-"""Characters of a persistent URL after scheme and host, as received and as written; longer ones are refused unread."""
+"""Most characters of a persistent URL after scheme and host, received or written; longer ones are refused unread."""
 
 WORLD_RESOLVER: Final = "http://urlib.net/"
 """The resolver that the standard names in every persistent URL (R Table 8.1)."""
@@ -25,25 +25,25 @@ _AT_WORLD_RESOLVER: Final = frozenset(
 )
 
 QueryPair = tuple[str, str | None]
-"""Name and value as received, undecoded; no value if there was no `=` (`?wsdl` is not `?wsdl=`)."""
+"""Name and value as received, undecoded; None if there was no `=` (`?wsdl` is not `?wsdl=`)."""
 
 
 class PunctuatedLabel(InvalidPersistentUrl):
     """{quoted} is not a persistent URL: {reason}."""
 
-    # E35: not found rather than malformed, with the link that was probably meant in `details["suggestion"]`.
+    # E35: not found rather than malformed, with the probable link in `details["suggestion"]`.
     code = "punctuated-label"
     kind = ErrorKind.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentUrl:
-    """An item's label and what is wanted of the item.
+    """An item's label, and the wanted part or relation of the item.
 
-    `file_path` is decoded and begins with `/`; an octet of it that is not UTF-8 stands there as PEP 383 has it, so that
-    none is lost (E33). `file_list` outranks it (E16). `language` takes the place of a browser's preference (E21).
-    `query` holds the pairs meant for the item itself. Every value can be written and read back:
-    `PersistentUrl.parse(str(url)) == url`. `InvalidPersistentUrl` is the only error raised here.
+    `file_path` is decoded and begins with `/`; an octet that is not UTF-8 is in it as PEP 383 encodes it, so that none
+    is lost (E33). `file_list` outranks it (E16). `language` replaces a browser's preference (E21). `query` holds the
+    pairs meant for the item itself. Every value can be written and read back: `PersistentUrl.parse(str(url)) == url`.
+    `InvalidPersistentUrl` is the only error raised here.
     """
 
     label: Label
@@ -53,7 +53,7 @@ class PersistentUrl:
     required_original: bool = False
     language: str | None = None
     query: tuple[QueryPair, ...] = ()
-    # As they came, of a link that was read; a copy of it with something changed has neither.
+    # As received, for a parsed link; a modified copy of it has neither.
     _spelled_path: str | None = field(default=None, init=False, compare=False, repr=False)
     _received: str | None = field(default=None, init=False, compare=False, repr=False)
 
@@ -71,11 +71,11 @@ class PersistentUrl:
 
     @classmethod
     def parse(cls, raw_target: str) -> PersistentUrl:
-        """Read the *undecoded* target of a request, an absolute URL of any resolver, or what a person types.
+        """Parse the *undecoded* target of a request, an absolute URL of any resolver, or the input of a person.
 
         A server that has bytes decodes them as UTF-8 with `surrogateescape`, so that no octet is lost (E33).
         """
-        # What a resolver sees most: `/<label>`. A label needs no decoding and is shorter than any limit.
+        # The most frequent target: `/<label>`. A label needs no decoding and is shorter than any limit.
         if raw_target[:1] == "/":
             found = match_label(raw_target, 1)
             if found is not None and found[1] == len(raw_target):
@@ -86,28 +86,31 @@ class PersistentUrl:
             raise _punctuation_after_brackets(raw_target) or error from None
 
     def text(self, base: str, *, keep_spelling: bool = False) -> str:
-        """The canonical URL under `base`, the resolver's address (`http://urlib.net/`); only relative if that is empty.
+        """Return the canonical URL under `base`, the resolver's address (`http://urlib.net/`); relative if `base` is
+        empty.
 
-        The label is written canonically, or with `keep_spelling` as it was received, for those whose stores are case
-        sensitive. The file path is written in its own octets (E33), the verbs as a modifier.
+        The label is canonical, or with `keep_spelling` as received, for case-sensitive stores. The file path is written
+        in its own octets (E33), the verbs as a modifier.
         """
         label = self.label.spelling if keep_spelling else str(self.label)
         path = _percent_encoded(self.file_path or "")
         query = "&".join(self._pairs())
-        # `??` right after label or modifier means `:` (E21); the path `/` means nothing, and keeps them apart.
+        # `??` right after label or modifier means `:` (E21); the path `/` has no meaning, and separates them.
         path += "/" if query[:1] == "?" and not path else ""
         slash = "/" if base and not base.endswith("/") else ""
         return f"{base}{slash}{label}{self.relation.modifier}{path}{'?' if query else ''}{query}"
 
     def as_received(self, base: str) -> str:
-        """The link as it came, under `base` in the place of scheme and host (R Table 8.11)."""
+        """Return the link as received, under `base` in place of scheme and host (R Table 8.11)."""
         if self._received is None:
             return self.text(base, keep_spelling=True)
         return f"{base}{'' if base.endswith('/') else '/'}{self._received}"
 
     def at_world_resolver(self, own: str) -> str | None:
-        """The same link at the resolver that the standard names, for an item that is not known here; None if `own` is
-        that one, or if the label means something in a local network alone."""
+        """Return the same link at the resolver that the standard names, for an item that is not known here.
+
+        Return None if `own` is that resolver, or if the label has a meaning only in a local network.
+        """
         if (self.label.is_dated and not self.label.is_global) or own.rstrip("/").lower() in _AT_WORLD_RESOLVER:
             return None
         return self.text(WORLD_RESOLVER, keep_spelling=True)
@@ -117,30 +120,32 @@ class PersistentUrl:
 
     @property
     def verb_list(self) -> VerbList:
-        """What is asked of Archives (R Table 8.6): the relation, and whether the list of files is wanted."""
+        """The question for Archives (R Table 8.6): the relation, and whether the list of files is wanted."""
         return VerbList(self.relation, self.file_list)
 
     @property
     def applied_path(self) -> str | None:
-        """The path that is asked of Archives: it applies to the item, its last edition or its translation. Metadata is
-        asked for without it: GetMetadata wins over a path (E16)."""
+        """The path for Archives: it applies to the item, its last edition or its translation.
+
+        Metadata is requested without it: GetMetadata wins over a path (E16).
+        """
         return None if self.relation.asks_metadata else self.file_path
 
     @property
     def spelled_path(self) -> str | None:
-        """The path with its percent signs: as it stood in the link, if the link was read."""
+        """The path with its percent signs: as it was in the link, if the link was parsed."""
         if self._spelled_path is not None or self.file_path is None:
             return self._spelled_path
         return _percent_encoded(self.file_path)
 
     @property
     def shown_path(self) -> str | None:
-        """The path as it is shown to people: octets that are not UTF-8 as ISO 8859-1 (E33)."""
+        """The path for display: octets that are not UTF-8 appear as ISO 8859-1 (E33)."""
         return None if self.file_path is None else show_octets(self.file_path)
 
     @property
     def query_string(self) -> str:
-        """The pairs for the item itself, byte for byte as they came."""
+        """The pairs for the item itself, byte for byte as received."""
         return "&".join(map(_pair_text, self.query))
 
     # R Table 8.3: ibiurl.requireditemstatus = "Original", ibiurl.verblist = lista-de-verbos; E21: ibiurl.language
@@ -154,12 +159,11 @@ class PersistentUrl:
         yield from map(_pair_text, self.query)
 
     def _may_be_too_long(self) -> bool:
-        """A quick no: a character of a path takes at most twelve when written, all that is not counted under 1000."""
+        """Return False quickly for most URLs: a written character of a path takes at most twelve, and all uncounted
+        parts under 1000."""
         rest = len(self.query_string) if self.query else 0
         return 12 * len(self.file_path or "") + rest + len(self.relation.metadata_format or "") > MAX_LENGTH - 1000
 
-
-# --- reading ---------------------------------------------------------------------------------------------------------
 
 _BLANKS = " \t\r\n"
 
@@ -170,7 +174,7 @@ _PREFIX = re.compile(
     r"(?:\./)?(?:ibi/|rep/|ibi:[ \t]*+|upn:[A-Za-z0-9._-]{1,64}:/?|goto-/|(?:attachment|displaydoccontent)\.cgi/)?",
     re.ASCII | re.IGNORECASE,
 )
-# E21: what stands around a label in a text, after `IBI:` or not
+# E21: the characters around a label in a text, after `IBI:` or not
 _SCHEME = re.compile(r"ibi:[ \t]*+(?=[<(\u2039\u00ab])", re.ASCII | re.IGNORECASE)
 _BRACKETS: Final = (
     *(("<<", ">>"), ("<", ">"), ("\u2039", "\u203a"), ("\u00ab", "\u00bb"), ("(", ")")),
@@ -178,14 +182,14 @@ _BRACKETS: Final = (
 )
 _LINK = re.compile(r"https?://[^/?#@\\\s]+/", re.ASCII | re.IGNORECASE)
 _AFTER_BRACKETS = re.compile(r"(?:[>)\u203a\u00bb\udcbb]|%(?:3E|29|BB|C2%BB|E2%80%BA))([.,;]+)\Z", re.IGNORECASE)
-# E21: where an Archive has the files of an item, and where older platforms had them
+# E21: the place of an item's files at an Archive, and at older platforms
 _COLLECTION = re.compile(r"(?:col|(?:attachment|displaydoccontent)\.cgi)/", re.ASCII | re.IGNORECASE)
 _CONTENT = re.compile("/doc(?=/|$)", re.ASCII | re.IGNORECASE)
 # E21, E35: citation tags such as -TDI, after either form
 _TAG = re.compile(r"(?:-[A-Za-z0-9]+)?")
-# What looks like steps of a modifier; `Relation` judges them
+# A sequence that looks like steps of a modifier; `Relation` checks them
 _MODIFIER = re.compile(r"(?:!|[+:](?:\([^()]*\))?)*")
-# E35: what a sentence leaves behind a link
+# E35: punctuation of a sentence after a link
 _PUNCTUATION = re.compile(r"[.,;)]+")
 
 _BLANK_AT_END = re.compile(r"(?:[ \t\r\n]|%20|%09|%0[AaDd])\Z")
@@ -193,9 +197,11 @@ _UNIT = re.compile(r"(%[0-9A-Fa-f]{2})|[\s\S]")
 
 
 class _Target(NamedTuple):
-    """A request target cut at its delimiters: `text` is the decoded path after scheme, host and first slash, without
-    the brackets around it, of which `opened` characters stand before it. `received` is all after that slash, as it
-    came."""
+    """A request target cut at its delimiters.
+
+    `text` is the decoded path after scheme, host and first slash, without the brackets around it; `opened` is the
+    number of characters before it. `received` is everything after that slash, as received.
+    """
 
     raw: str
     path_start: int
@@ -220,32 +226,32 @@ class _Target(NamedTuple):
         if query and not opened:
             opened, query = _inside_brackets_with(text, query)
         if opened:
-            opened = _end(_LINK, text, opened)  # pasted whole behind the host
+            opened = _end(_LINK, text, opened)  # pasted as a whole behind the host
         return cls(raw, start, path, text[opened:end].rstrip(_BLANKS), opened, query, target[start:])
 
     def spelled_from(self, offset: int) -> str:
-        """The end of the path, from `offset` of `text` on, as it came."""
+        """Return the end of the path, from `offset` of `text` on, as received."""
         if "%" not in self.path:
             return self.text[offset:]
         before, ends_alike = self.path[: self.opened + offset], not (self.opened or _BLANK_AT_END.search(self.path))
-        # Nearly always the escapes are in the path of the item alone, and need not be counted.
+        # Nearly always only the path of the item has escapes, so that they need not be counted.
         start = self.path_start + len(before) if "%" not in before and before.isascii() else self.place(offset)
         end = self.path_start + len(self.path) if ends_alike else self.place(len(self.text))
         return self.raw[start:end]
 
     def refusal(self, offset: int, reason: str, /, **details: object) -> InvalidPersistentUrl:
-        """The error about what stands at `offset` of `text`."""
+        """Return the error about the character at `offset` of `text`."""
         return InvalidPersistentUrl(show_octets(self.raw), self.place(offset), reason, **details)
 
     def refused_pair(self, pair: str, reason: str, /, **details: object) -> InvalidPersistentUrl:
-        """The error about a pair of the query."""
+        """Return the error about a pair of the query."""
         query_start = self.path_start + len(self.path) + 1
         place = max(self.raw.rfind(pair, query_start), query_start)
         return InvalidPersistentUrl(show_octets(self.raw), place, reason, **details)
 
     def place(self, offset: int) -> int:
-        """Where in `raw` the character at `offset` of `text` begins."""
-        # Both have the same octets, an escape being one.
+        """Return the offset in `raw` of the character at `offset` of `text`."""
+        # Both have the same octets; an escape is one octet.
         octets = len(_octets(_percent_decoded(self.path)[: self.opened + offset]))
         for unit in _UNIT.finditer(self.path):
             if octets <= 0:
@@ -255,7 +261,7 @@ class _Target(NamedTuple):
 
 
 def _inside_brackets(text: str) -> tuple[int, int]:
-    """Where what stands in brackets begins and ends, or the text if none are around it (E21)."""
+    """Return the start and end of the text inside brackets, or of the whole text if there are none around it (E21)."""
     start = _end(_SCHEME, text, 0)
     for opening, closing in _BRACKETS:
         if text.startswith(opening, start) and text.endswith(closing, start + len(opening)):
@@ -265,7 +271,8 @@ def _inside_brackets(text: str) -> tuple[int, int]:
 
 
 def _inside_brackets_with(text: str, query: str) -> tuple[int, str]:
-    """The same of a path and a query with brackets around both: where the path begins, and the query without them."""
+    """Return the same for a path and a query with brackets around both: the start of the path, and the query without
+    them."""
     start = _end(_SCHEME, text, 0)
     for opening, closing in _BRACKETS:
         if text.startswith(opening, start):
@@ -276,7 +283,7 @@ def _inside_brackets_with(text: str, query: str) -> tuple[int, str]:
 
 
 def _match_in_brackets(text: str) -> tuple[Label, int] | None:
-    """The label alone in brackets at the beginning, and the offset after them."""
+    """Return the label alone in brackets at the beginning, and the offset after them."""
     start = _end(_SCHEME, text, 0)
     for opening, closing in _BRACKETS:
         if text.startswith(opening, start):
@@ -311,7 +318,7 @@ def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _read_content(target: _Target) -> tuple[Label, int] | None:
-    """The label in `/col/<label>/doc/<path>`, and where the path begins (E21); None if it is no such link."""
+    """Return the label in `/col/<label>/doc/<path>`, and the start of the path (E21); None if it is no such link."""
     start = _end(_COLLECTION, target.text, 0)
     found = match_any(target.text, start) if start else None
     content = _CONTENT.match(target.text, found[1]) if found is not None else None
@@ -319,8 +326,10 @@ def _read_content(target: _Target) -> tuple[Label, int] | None:
 
 
 def _read_label(target: _Target) -> tuple[Label, int]:
-    """The label at the beginning. `/ibi/`, `ibi:`, `upn:…:` and the like are dropped only where no label begins with
-    them."""
+    """Return the label at the beginning.
+
+    `/ibi/`, `ibi:`, `upn:…:` and similar prefixes are dropped only if no label begins with them.
+    """
     start = 0
     found: tuple[Label, int] | None = match_label(target.text)
     if found is None:
@@ -334,7 +343,7 @@ def _read_label(target: _Target) -> tuple[Label, int]:
 
 
 def _no_label(target: _Target, start: int) -> InvalidPersistentUrl:
-    """Says what is wrong with what stands where the label should be."""
+    """Return the error about the text in place of the label."""
     if start == len(target.text):
         return target.refusal(start, "there is no label in it")
     parts = re.split("[!+:]", show_octets(target.text[start:]), maxsplit=1)[0].split("/")
@@ -360,7 +369,7 @@ def _punctuation_error(raw: str, place: int, meant: PersistentUrl) -> Punctuated
 
 
 def _punctuation_after_brackets(raw: str) -> PunctuatedLabel | None:
-    """The error about a label in brackets with the end of a sentence behind them; None if it is no such text."""
+    """Return the error about a label in brackets with punctuation after them; None if it is no such text."""
     found = _AFTER_BRACKETS.search(raw.rstrip(_BLANKS))
     if found is None:
         return None
@@ -372,7 +381,7 @@ def _punctuation_after_brackets(raw: str) -> PunctuatedLabel | None:
 
 
 def _read_path(target: _Target, start: int, path: str) -> str | None:
-    """R Table 8.1: path-absolute; `/` alone is none (E35)."""
+    """Return the path (R Table 8.1: path-absolute); None for `/` alone (E35)."""
     if path in ("", "/"):
         return None
     if path[0] != "/":
@@ -393,12 +402,10 @@ def _build(target: _Target, label: Label, relation: Relation, path: str | None, 
     else:
         url = PersistentUrl(label, relation, file_path=path)
     object.__setattr__(url, "_received", target.received)
-    if path is not None:  # which ends the text
+    if path is not None:  # the path ends the text
         object.__setattr__(url, "_spelled_path", target.spelled_from(len(target.text) - len(path)))
     return url
 
-
-# --- the query: R Table 8.1, pergunta = [par ["&" par]], with any number of pairs (E13) ------------------------------
 
 _OWN = "ibiurl."
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -409,11 +416,14 @@ _VALUE = re.compile(r"[!-\"$%'-~]*")
 
 
 def _split_query(target: _Target, query: str) -> tuple[dict[str, str], tuple[QueryPair, ...]]:
-    """The pairs for the resolver, whole, by name; and those for the item, as they are (E35)."""
+    """Return the pairs for the resolver, whole, by name; and those for the item, unchanged (E35).
+
+    R Table 8.1 has pergunta = [par ["&" par]]; any number of pairs is allowed (E13).
+    """
     control = _CONTROL.search(query)
     if control:
         raise target.refused_pair(control[0], "a query holds no control characters")
-    # What a person typed is made ASCII as a browser does it; what a browser sent stays as it is.
+    # Input of a person is converted to ASCII as in a browser; input from a browser stays as it is.
     query = _NOT_PRINTABLE_ASCII.sub(lambda unsafe: _percent_encoded(unsafe[0]), query)
     own: dict[str, str] = {}
     others: list[QueryPair] = []
@@ -428,13 +438,13 @@ def _split_query(target: _Target, query: str) -> tuple[dict[str, str], tuple[Que
 
 
 def _own_name(name: str) -> str | None:
-    """The name of a pair for the resolver, in lower case; None for any other."""
+    """Return the name of a pair for the resolver, in lower case; None for any other."""
     name = show_octets(_percent_decoded(name) if "%" in name else name).lower()
     return name if name.startswith(_OWN) else None
 
 
 def _value(pair: str) -> str:
-    """The value of a pair for the resolver: a raw `+` is a blank (R §6.1)."""
+    """Return the value of a pair for the resolver: a raw `+` is a blank (R §6.1)."""
     return show_octets(_percent_decoded(pair.partition("=")[2].replace("+", " "))).rstrip(_BLANKS)
 
 
@@ -456,7 +466,7 @@ def _read_status(target: _Target, own: dict[str, str]) -> bool:
 
 
 def _read_language(target: _Target, own: dict[str, str]) -> str | None:
-    """E35: `ibiurl.language` before `ibiurl.backgroundlanguage`; neither may be nonsense."""
+    """Return the language of `ibiurl.language`, else of `ibiurl.backgroundlanguage` (E35); both must be valid."""
     languages: list[str] = []
     for name in ("ibiurl.language", "ibiurl.backgroundlanguage"):
         if name in own:
@@ -472,11 +482,9 @@ def _pair_text(pair: QueryPair) -> str:
     return name if value is None else f"{name}={value}"
 
 
-# --- percent-encoding ------------------------------------------------------------------------------------------------
-
 _ESCAPES_IN_BYTES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 
-# RFC 3986 lets a path hold these as they are. `& + =` too, but R Table 6.1 encodes them, and many read `+` as a blank.
+# RFC 3986 allows these in a path. `& + =` too, but R Table 6.1 encodes them, and many read `+` as a blank.
 _PLAIN = frozenset(b"/-._~!$'()*,:;@0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
 
@@ -486,7 +494,8 @@ def _percent_encoded(text: str) -> str:
 
 
 def _percent_decoded(text: str) -> str:
-    """`text` decoded once. Octets that are not UTF-8 stay what they are (E33); a stray `%` stands for itself (E25)."""
+    """Return `text` decoded once. Octets that are not UTF-8 stay the same (E33); a stray `%` stands for itself
+    (E25)."""
     if "%" not in text and text.isascii():
         return text
     return _ESCAPES_IN_BYTES.sub(lambda run: _bytes(run[0]), _octets(text)).decode("utf-8", "surrogateescape")
@@ -499,8 +508,6 @@ def _octets(text: str) -> bytes:
 def _bytes(escapes: bytes) -> bytes:
     return unhexlify(escapes.replace(b"%", b""))
 
-
-# --- what a value may hold -------------------------------------------------------------------------------------------
 
 # E35: `.`, `..`, backslash, NUL or empty segments are refused; so is any other control character, which no name needs.
 _FAULT = re.compile(

@@ -1,7 +1,7 @@
-"""How one thing stands to an item: its last edition, a translation, metadata, or a chain of these (R §8.1, §9.2).
+"""The relation of something to an item: its last edition, a translation, metadata, or a chain of these (R §8.1, §9.2).
 
-One type, three notations: the modifier of a persistent URL, the verbs of a request, the qualifier of an answer's names.
-`!:(oai_dc)`, `GetLastEdition GetMetadata(oai_dc)` and `.lastedition.metadata(oai_dc)` are the same relation.
+One type has three notations: the modifier of a persistent URL, the verbs of a request, and the qualifier of an answer's
+names. `!:(oai_dc)`, `GetLastEdition GetMetadata(oai_dc)` and `.lastedition.metadata(oai_dc)` are the same relation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ibi.errors import InvalidRelation
 from ibi.languages import InvalidLanguageTag, LanguageTag
 
 FILE_LIST: Final = "GetFileList"
-"""The fourth verb of R Table 8.4. It stands beside a relation, not in it: its position says nothing."""
+"""The fourth verb of R Table 8.4. It is beside a relation, not part of it: its position has no meaning."""
 
-# Tables 8.1, 8.4 and 9.5 know one format, oai_dc. E21: others are in use, and are names.
+# Tables 8.1, 8.4 and 9.5 have one format, oai_dc. E21: others are in use, and are names.
 _FORMAT = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 _OAI_DC = "oai_dc"
 
@@ -53,7 +53,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metadata:
-    """The metadata; in any form the Archive likes if no format is named. Formats compare without case (E35)."""
+    """The metadata, in a format of the Archive's choice if none is named. Formats compare without case (E35)."""
 
     format: str | None = None
 
@@ -87,8 +87,8 @@ class Metadata:
 
 Step = LastEdition | Translation | Metadata
 
-# R Table 8.1 (and 9.5): mdf = ([u [t]] | [t [u]]) [m [t]]
-# Every beginning and every end of a shape is a shape: the reader below and `without_prefix` rely on it.
+# R Table 8.1 (and 9.5): mdf = ([u [t]] | [t [u]]) [m [t]]. Every prefix and every suffix of a shape is a shape: the
+# parser below and `without_prefix` rely on it.
 _SHAPES: Final = frozenset(first + second for first in ("", "u", "ut", "t", "tu") for second in ("", "m", "mt"))
 
 _OUTSIDE_GRAMMAR = (
@@ -104,7 +104,7 @@ def _shape(steps: Iterable[Step]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Notation:
-    """How each kind of step is called, and the pattern of one step: its name and its parameter."""
+    """The names of the kinds of steps, and the pattern of one step: its name and its parameter."""
 
     names: Mapping[str, str]
     pattern: re.Pattern[str]
@@ -140,15 +140,15 @@ _QUALIFIER = _Notation(
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Steps to be taken in order from an item. No steps: the item itself.
+    """Steps from an item, in order. No steps: the item itself.
 
-    Only the fifteen shapes of R Tables 8.1 and 9.5 exist; `InvalidRelation` is raised for any other, and is the only
-    error that anything here raises. Names are read in any case and written as the standard writes them.
-    `registered` admits only languages of Appendix B or ISO, as asked of what people type; otherwise any letters (E28).
+    Only the fifteen shapes of R Tables 8.1 and 9.5 exist; any other raises `InvalidRelation`, the only error raised
+    here. Names are parsed in any case and written as in the standard. `registered` allows only languages of Appendix B
+    or ISO, as required for input of people; otherwise any letters are allowed (E28).
     """
 
     steps: tuple[Step, ...] = ()
-    # Most relations are read many times and never written: this is made on demand.
+    # Computed on demand: most relations are read many times and never written.
     _qualifier: str | None = field(default=None, init=False, repr=False, compare=False)
 
     ITSELF: ClassVar[Relation]
@@ -159,12 +159,12 @@ class Relation:
 
     @classmethod
     def from_modifier(cls, text: str, *, registered: bool = True) -> Relation:
-        """Read `!:(oai_dc)`."""
+        """Parse `!:(oai_dc)`."""
         return _read_relation(_MODIFIER, text, registered)
 
     @classmethod
     def from_verbs(cls, verbs: str | Iterable[str], *, registered: bool = True) -> Relation:
-        """Read verbs, one by one or in one text; `GetFileList` is not among them (see `VerbList`)."""
+        """Parse verbs, one by one or in one text; `GetFileList` is not among them (see `VerbList`)."""
         relation, file_list = VerbList.parse(verbs, registered=registered)
         if file_list:
             raise InvalidRelation(FILE_LIST, 0, "GetFileList is no relation")
@@ -172,7 +172,7 @@ class Relation:
 
     @classmethod
     def from_qualifier(cls, text: str, *, registered: bool = False) -> Relation:
-        """Read `.lastedition.metadata(oai_dc)`, what follows `url`, `ibi`, `state` … in the name of a pair."""
+        """Parse `.lastedition.metadata(oai_dc)`, the part after `url`, `ibi`, `state` … in the name of a pair."""
         return _read_relation(_QUALIFIER, text, registered)
 
     @property
@@ -200,7 +200,7 @@ class Relation:
 
     @property
     def is_registered(self) -> bool:
-        """Whether Appendix B or ISO knows every language in it."""
+        """True if Appendix B or ISO has every language in it."""
         return all(tag.is_registered for tag in self.languages)
 
     @property
@@ -217,7 +217,7 @@ class Relation:
 
     @property
     def asks_last_edition(self) -> bool:
-        """Whether GetLastEdition is anywhere in it."""
+        """True if GetLastEdition is anywhere in it."""
         return LastEdition() in self.steps
 
     @property
@@ -226,54 +226,56 @@ class Relation:
 
     @property
     def ends_in_metadata_format(self) -> bool:
-        """Whether its last step is metadata in a format that is named."""
+        """True if its last step is metadata in a named format."""
         return self.ends_in_metadata and self.metadata_format is not None
 
     @property
     def asks_metadata(self) -> bool:
-        """Whether it yields metadata, translated or not, rather than data."""
+        """True if it yields metadata, translated or not, rather than data."""
         return any(isinstance(step, Metadata) for step in self.steps)
 
     @property
     def metadata_format(self) -> str | None:
-        """The format that its metadata step names, wherever that step is."""
+        """The format in its metadata step, wherever that step is."""
         return next((step.format for step in self.steps if isinstance(step, Metadata)), None)
 
     @property
     def open_translations(self) -> tuple[int, ...]:
-        """Where in `steps` a translation names no language: the reader's preferences choose one."""
+        """The indices in `steps` of translations without a language: the reader's preferences choose one."""
         if not self.steps:  # as in most links
             return ()
         return tuple(index for index, step in enumerate(self.steps) if step == Translation())
 
     def matches(self, offered: Relation) -> bool:
-        """Whether `offered` is what this one wants: exactly, but an open translation takes any language, or none."""
+        """Return whether `offered` satisfies this relation: exactly, but an open translation accepts any language,
+        or none."""
         return len(self.steps) == len(offered.steps) and all(map(_matches, self.steps, offered.steps))
 
     def begins_with(self, prefix: Relation) -> bool:
         return self.steps[: len(prefix.steps)] == prefix.steps
 
     def proper_prefixes(self) -> tuple[Relation, ...]:
-        """The shorter relations it begins with, longest first, without the empty one."""
+        """Return the shorter relations with which it begins, longest first, without the empty one."""
         return tuple(Relation(self.steps[:length]) for length in range(len(self.steps) - 1, 0, -1))
 
     def without_prefix(self, prefix: Relation) -> Relation:
-        """What remains to be done once `prefix` is: written as it was wanted, or as it was offered."""
+        """Return the steps after `prefix`, which may be in its wanted or its offered form."""
         head = Relation(self.steps[: len(prefix.steps)])
         if not (head.matches(prefix) or prefix.matches(head)):
             raise InvalidRelation(self.modifier, 0, "it does not begin with {prefix}", prefix=prefix.modifier)
         return Relation(self.steps[len(prefix.steps) :])
 
     def without_step(self, index: int) -> Relation:
-        """The same without one step, if that leaves a relation: a translation or last edition can always go."""
+        """Return the same without one step, if that leaves a relation: a translation or last edition can always be
+        removed."""
         return Relation(self.steps[:index] + self.steps[index + 1 :])
 
     def with_language(self, index: int, tag: LanguageTag) -> Relation:
-        """The same with the open translation at `index` in the language `tag`."""
+        """Return the same with the language `tag` for the open translation at `index`."""
         return self._with_translation(index, Translation(tag))
 
     def without_language(self, index: int) -> Relation:
-        """The same with the translation at `index` open."""
+        """Return the same with the translation at `index` open."""
         return self._with_translation(index, Translation())
 
     def _with_translation(self, index: int, translation: Translation) -> Relation:
@@ -287,29 +289,31 @@ Relation.ITSELF = Relation()
 
 
 class VerbList(NamedTuple):
-    """What a list of verbs says: a relation, and whether the list of files is asked for."""
+    """The content of a list of verbs: a relation, and whether the list of files is requested."""
 
     relation: Relation
     file_list: bool = False
 
     @classmethod
     def parse(cls, verbs: str | Iterable[str], *, registered: bool = True) -> VerbList:
-        """Read verbs, given one by one or in one text with blanks or `+` between them (E14). One that follows the same
-        verb with the same parameter is dropped (E15)."""
+        """Parse verbs, one by one or in one text with blanks or `+` between them (E14).
+
+        A verb right after the same verb with the same parameter is dropped (E15).
+        """
         words = _words(verbs)
         return cls(Relation(_without_repetition(_steps_of_verbs(words, registered))), _asks_file_list(words))
 
     @classmethod
     def union(cls, modifier: Relation, verbs: str | Iterable[str], *, registered: bool = True) -> VerbList:
-        """E15: what a modifier and the verbs of a query say together.
+        """Return the union of a modifier and the verbs of a query (E15).
 
-        A verb that repeats one of the modifier's, parameter and all, is dropped. If the outcome is no relation because
-        a verb is there once with and once without a parameter, the one without goes.
+        A verb that repeats one of the modifier's, with the same parameter, is dropped. If the result is no relation
+        because a verb occurs once with and once without a parameter, the one without is dropped.
         """
         words = _words(verbs)
         added = (step for step in _steps_of_verbs(words, registered) if step not in modifier.steps)
         steps = _without_repetition((*modifier.steps, *added))
-        # Metadata never stands twice in a relation, a translation may: it is reduced only if that is still needed.
+        # Metadata never occurs twice in a relation, a translation may: it is reduced only if that is still needed.
         for kind in "mt":
             if _shape(steps) not in _SHAPES:
                 steps = _without_bare(steps, kind)
@@ -328,7 +332,7 @@ def _matches(wanted: Step, offered: Step) -> bool:
 
 
 def _words(verbs: str | Iterable[str]) -> list[str]:
-    """E14: R Table 8.4 joins verbs by `+`, R Table 8.8 by a blank."""
+    """Return the single verbs: R Table 8.4 joins them by `+`, R Table 8.8 by a blank (E14)."""
     return verbs.replace("+", " ").split(" ") if isinstance(verbs, str) else list(verbs)
 
 
@@ -348,12 +352,12 @@ def _steps_of_verbs(words: Iterable[str], registered: bool) -> Iterator[Step]:
 
 
 def _without_repetition(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """E15: a verb right after the same verb adds nothing (R §8.2)."""
+    """Return the steps without direct repetitions: a verb right after the same verb adds nothing (E15, R §8.2)."""
     return tuple(step for step, _ in groupby(steps))
 
 
 def _without_bare(steps: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
-    """`steps` without its bare step of a kind, if that kind is there exactly twice, once bare and once not."""
+    """Return `steps` without its bare step of a kind, if that kind occurs exactly twice, once bare and once not."""
     alike = [step for step in steps if step.kind == kind]
     if len(alike) != 2 or (alike[0].parameter is None) == (alike[1].parameter is None):
         return steps
@@ -361,7 +365,7 @@ def _without_bare(steps: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
 
 
 def _read_relation(notation: _Notation, text: str, registered: bool) -> Relation:
-    # The same few relations are read over and over; a long text is not worth remembering.
+    # The same few relations are parsed again and again; a long text is not worth caching.
     return (_read_and_remember if len(text) <= 64 else _read_anew)(notation, text, registered)
 
 
@@ -385,7 +389,7 @@ _read_and_remember = lru_cache(maxsize=4096)(_read_anew)
 
 
 def _step(match: re.Match[str], kind: str, registered: bool) -> Step:
-    """The step of a kind that a pattern has found, with its parameter."""
+    """Return the step of a kind that a pattern has matched, with its parameter."""
     parameter = match[2]
     if parameter is None:
         return _KINDS[kind]()

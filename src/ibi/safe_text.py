@@ -1,7 +1,7 @@
-"""Text of strangers made safe to show: on one line, of a bounded length, without anything that moves a cursor.
+"""Makes text of strangers safe for display: on one line, of bounded length, without characters that move a cursor.
 
-For terminals, letters, logs, messages and spreadsheets. Pages escape by their templates, and close here what changes
-the direction of writing. Short, because every layer may need it.
+For terminals, e-mails, logs, messages and spreadsheets. Pages escape in their templates, and use this module to close
+changes of the writing direction.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Final
 
 
 def printable(text: str, replacement: str = " ") -> str:
-    """The text on one line, with `replacement` for every control character."""
+    """Return the text on one line, with `replacement` for every control character."""
     return text if text.isprintable() else "".join(each if each.isprintable() else replacement for each in text)
 
 
 def reveal(text: str) -> str:
-    """The text with `[U+202E]` and the like for every character that is not seen, for names that are not to deceive."""
+    """Return the text with `[U+202E]` and the like for every invisible character, for names that must not deceive."""
     return text if text.isprintable() else "".join(each if each.isprintable() else _code_point(each) for each in text)
 
 
@@ -30,15 +30,18 @@ _CLOSERS: Final = {
     **dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING),
     **dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE),
 }
-"""What ends each embedding, override and isolate (Unicode Standard Annex 9)."""
+"""The character that ends each embedding, override and isolate (Unicode Standard Annex 9)."""
 _POPS: Final = frozenset({_POP_EMBEDDING, _POP_ISOLATE})
 _DIRECTIONS: Final = re.compile("([\u202a-\u202e\u2066-\u2069])")
 
 
 def close_directions(text: str) -> str:
-    """The text with every change of the direction of writing ended within it, so that it cannot disorder what stands
-    beside it: what is left open is closed at the end, and what closes nothing is left out. Texts that use these
-    characters as they are meant stay as they are."""
+    """Return the text with every change of the writing direction ended within it, so that it cannot disorder its
+    neighbours.
+
+    Open changes are closed at the end, and closers without a change are left out. Texts with a correct use of these
+    characters stay the same.
+    """
     if text.isascii() or _DIRECTIONS.search(text) is None:
         return text
     kept, needed, isolates = [], list[str](), 0
@@ -63,39 +66,44 @@ _ODD_OCTET: Final = re.compile("[\udc80-\udcff]")
 
 
 def show_octets(text: str) -> str:
-    """The text with every octet in it that is not UTF-8, which Python holds as half a surrogate pair (PEP 383), shown
-    as the letter of ISO 8859-1 (E33). It has as many characters as before."""
+    """Return the text with every octet that is not UTF-8 shown as the letter of ISO 8859-1 (E33).
+
+    Python holds such an octet as half a surrogate pair (PEP 383). The number of characters stays the same.
+    """
     return text if text.isascii() else _ODD_OCTET.sub(lambda octet: chr(ord(octet[0]) - 0xDC00), text)
 
 
 def tidy_lines(text: str) -> str:
-    """The lines of a text that a person typed, without blanks at their ends and empty lines around them."""
+    """Return the lines of a person's text, without blanks at their ends and empty lines around them."""
     lines = (line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     return "\n".join(lines).strip("\n ")
 
 
 def is_visible(text: str) -> bool:
-    """Whether a text of several lines has no character that cannot be shown."""
+    """Return whether a text of several lines has only printable characters."""
     return all(line.replace("\t", " ").isprintable() for line in text.split("\n"))
 
 
 def shorten(text: str, longest: int) -> str:
-    """The text, or as many of its first characters as fit with the sign that something is left out."""
+    """Return the text, or as many of its first characters as fit with the sign for an omission."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def quote(text: str, longest: int) -> str:
-    """The text in quotes and with escapes, cut if it is long."""
+    """Return the text in quotes and with escapes, cut if it is long."""
     return repr(text if len(text) <= longest else f"{text[:longest]}…")
 
 
 _FORMULA_SIGNS = "=+-@\t\r\n\0\uff1d\uff0b\uff0d\uff20"
-"""What a spreadsheet may take a formula to begin with, full-width forms among them."""
+"""The characters with which a formula may begin in a spreadsheet, including full-width forms."""
 
 
 def csv_row(*cells: object) -> str:
-    """A row of CSV (RFC 4180), with its end. A text that a spreadsheet would run as a formula begins with an apostrophe
-    instead, which shows it as text; numbers stay numbers."""
+    """Return a row of CSV (RFC 4180), with its line end.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front, which shows it as text; numbers stay
+    numbers.
+    """
     return ",".join(map(_csv_cell, cells)) + "\r\n"
 
 

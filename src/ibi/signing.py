@@ -1,8 +1,8 @@
-"""Signed statements of Archives and resolvers: Ed25519 keys (RFC 8032), and what is said with them.
+"""Signed statements of Archives and resolvers, with Ed25519 keys (RFC 8032).
 
-A statement is a compact JWS (RFC 7515 with EdDSA of RFC 8037), so that other tools can check it: the bytes that were
-signed travel as they are, and nothing has to be written in one canonical way. It proves that the holder of a key said
-something. Whose key that is, and whether it still counts, is decided by who reads it.
+A statement is a compact JWS (RFC 7515 with EdDSA of RFC 8037), so that other tools can check it. The signed bytes are
+transmitted unchanged, and no canonical notation is needed. A statement proves that the holder of a key signed it. The
+reader decides to which Archive or resolver the key belongs, and whether it still counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ibi.errors import InvalidInput
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 LONGEST_STATEMENT: Final = 16 << 20
-"""Characters; the register of ten thousand Archives has a third of it."""
+"""Most characters; the register of ten thousand Archives has a third of this."""
 _ALGORITHM: Final = "EdDSA"
 _KIND: Final = re.compile(r"[a-z][a-z-]{0,40}")
 
@@ -41,7 +41,7 @@ class InvalidStatement(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """An Ed25519 key that others know."""
+    """The public part of an Ed25519 key."""
 
     raw: bytes
 
@@ -51,7 +51,7 @@ class PublicKey:
 
     @classmethod
     def parse(cls, text: str) -> PublicKey:
-        """From base64url without padding, as in a JWK (RFC 8037)."""
+        """Parse base64url without padding, as in a JWK (RFC 8037)."""
         raw = _decode(text)
         if raw is None:
             raise InvalidKey(text, 0, "it is not written in base64url")
@@ -61,8 +61,8 @@ class PublicKey:
         return _encode(self.raw)
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
-        """Whether the holder of this key has signed that."""
-        from cryptography.exceptions import InvalidSignature  # heavy: most commands sign nothing
+        """Return whether the holder of this key has signed these bytes."""
+        from cryptography.exceptions import InvalidSignature  # slow to import: most commands sign nothing
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         try:
@@ -74,7 +74,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """An Ed25519 key that its holder alone has: 32 bytes drawn at random."""
+    """The private part of an Ed25519 key, known only to its holder: 32 random bytes."""
 
     seed: bytes = field(repr=False)
 
@@ -96,7 +96,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the holder of a key said."""
+    """A statement signed by the holder of a key."""
 
     kind: str
     signer: PublicKey
@@ -104,7 +104,7 @@ class Statement:
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    """Nothing else is taken: what names other algorithms or keys elsewhere is not to be looked at."""
+    """The header. Any other member is refused: it could name other algorithms, or keys elsewhere."""
 
     alg: str
     kid: str
@@ -112,14 +112,14 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def sign_statement(kind: str, claims: Mapping[str, object], key: SigningKey) -> str:
-    """The statement as it is sent and kept. `kind` is signed with it: one kind cannot be passed off as another."""
+    """Return the signed statement. The signature covers `kind`: one kind cannot pass as another."""
     header = {"alg": _ALGORITHM, "kid": str(key.public), "typ": _type_of(kind)}
     signed = f"{_encode(msgspec.json.encode(header))}.{_encode(msgspec.json.encode(dict(claims)))}"
     return f"{signed}.{_encode(key.sign(signed.encode('ascii')))}"
 
 
 def read_statement(text: str, kind: str) -> Statement:
-    """The statement, of which the signature is right; else `InvalidStatement`."""
+    """Return the statement if its signature is right; else raise `InvalidStatement`."""
     if len(text) > LONGEST_STATEMENT:
         raise InvalidStatement(text, LONGEST_STATEMENT, "it has more than {most} characters", most=LONGEST_STATEMENT)
     parts = [_decode(part) for part in text.split(".", 3)]
@@ -133,7 +133,7 @@ def read_statement(text: str, kind: str) -> Statement:
 
 
 def claimed_signer(text: str) -> PublicKey | None:
-    """The key by which a statement says that it is signed, which is not checked; None if it names none."""
+    """Return the key that a statement names as its signer, unchecked; None if it names none."""
     header = _decode(text.partition(".")[0])
     try:
         return None if header is None else PublicKey.parse(msgspec.json.decode(header, type=_Header).kid)
@@ -172,7 +172,7 @@ def _encode(content: bytes) -> str:
 
 
 def _decode(text: str) -> bytes | None:
-    """None if it is not the one way to write some bytes."""
+    """Return the bytes; None if it is not their only valid notation."""
     try:
         content = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (UnicodeEncodeError, binascii.Error, ValueError):

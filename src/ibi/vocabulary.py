@@ -1,7 +1,4 @@
-"""Words of the standard that are values everywhere: of items, of URLs and of Archives, on the wire and in the store.
-
-Short, because it is below everything that speaks of items.
-"""
+"""Values of the standard for items, URLs and Archives, in messages and in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What an item is in an Archive (R §5.2)."""
+    """The state of an item in an Archive (R §5.2)."""
 
     ORIGINAL = "Original"
     COPY = "Copy"
@@ -17,14 +14,14 @@ class State(StrEnum):
 
 
 class ContentType(StrEnum):
-    """What a URL yields (R Table 9.3)."""
+    """The type of a URL's content (R Table 9.3)."""
 
     DATA = "Data"
     METADATA = "Metadata"
 
 
 class ArchiveProtocol(StrEnum):
-    """How an Archive is spoken to (R Table 7.2); HTTPS is an extension (E22)."""
+    """The protocol of an Archive (R Table 7.2); HTTPS is an extension (E22)."""
 
     HTTP = "HTTP"
     HTTPS = "HTTPS"

@@ -1,7 +1,7 @@
-"""Why a text is not a label: the place and the reason, for a person.
+"""The reason why a text is not a label, with the place of the error, for a person.
 
-Parsing is quick because it only says yes or no; this is the slow second look at a text that was refused. It walks the
-same rules in reading order and stops at the first that is broken.
+Parsing is fast because it only decides. This is the slow second pass over a refused text: it checks the same rules in
+reading order and stops at the first that is broken.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SEPARATORS = re.compile(r"[WXwx]")
 
 
 def explain(text: str) -> InvalidLabel:
-    """The reason for a text that is neither form: judged as the form it looks like."""
+    """Return the error for a text that is neither form, judged as the form that it resembles."""
     is_ibip_like = text.count("/") == 1 and not _SUBDOMAIN.match(text)
     return explain_ibip(text) if is_ibip_like else explain_repository_name(text)
 
@@ -41,7 +41,7 @@ def explain_repository_name(text: str) -> InvalidLabel:
         _check_repository_name(text)
     except InvalidLabel as reason:
         return reason
-    # Everything is in order, so that only E17 can have refused it.
+    # All rules hold, so only E17 can have refused it.
     return InvalidLabel(text, 0, "its first two parts are an IBIp; what follows them is a path")
 
 
@@ -55,7 +55,10 @@ def explain_ibip(text: str) -> InvalidLabel:
 
 
 def check_host(host: str) -> None:
-    """E4: at least two words, of letters, digits and inner hyphens, the last one beginning with a letter."""
+    """Raise `InvalidLabel` unless the host has at least two words of letters, digits and inner hyphens (E4).
+
+    The last word must begin with a letter.
+    """
     _Words(host, 0, host).check_all()
     if "." not in host:
         raise InvalidLabel(host, 0, "a host name has at least two words, as in www.example.org")

@@ -1,4 +1,5 @@
-"""Making labels: G Algorithms 1–3 (repository name) and 5–7 (IBIp) as pure functions. Algorithm 4 is `ibi.clock`.
+"""Generation of labels: G Algorithms 1–3 (repository name) and 5–7 (IBIp) as pure functions. Algorithm 4 is
+`ibi.clock`.
 
 Algorithm 1  MOUNTPREFIXOFNAMEOFREPOSITORYOFANITEM   mount_prefix_of_repository_name
 Algorithm 2  MOUNTSUFFIXOFNAMEOFREPOSITORYOFANITEM   mount_suffix_of_repository_name
@@ -7,7 +8,7 @@ Algorithm 5  MOUNTPREFIXOFIBIPOFANITEM               mount_prefix_of_ibip
 Algorithm 6  MOUNTSUFFIXOFIBIPOFANITEM               mount_suffix_of_ibip
 Algorithm 7  MOUNTIBIPOFANITEM                       mount_ibip
 
-For many labels of one second: `mount_heads` writes what they have in common, `mount_fraction` the rest of an IBIp.
+For many labels of one second, `mount_heads` returns their common part, and `mount_fraction` the rest of an IBIp.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from ibi.label.grammar import FIRST_DATE, IPV4, IPV6, UNWRITTEN_PORT, convert_to
 
 @lru_cache(maxsize=1024)
 def mount_prefix_of_repository_name(computer: str, port: int) -> str:
-    """G Algorithm 1; the dots of the subdomain are kept (E1), a final one is dropped (E4)."""
+    """Return the prefix (G Algorithm 1); the dots of the subdomain are kept (E1), a final one is dropped (E4)."""
     computer = computer.removesuffix(".")
-    check_host(computer)  # before `lower`, which makes an ordinary k of the Kelvin sign
+    check_host(computer)  # before `lower`, which converts the Kelvin sign to an ordinary k
     _check_port(port)
     first_word, _, subdomain = computer.lower().partition(".")
     return f"{subdomain}/{first_word}" if port == 80 else f"{subdomain}/{first_word}.{port}"
 
 
 def mount_suffix_of_repository_name(date: Instant) -> str:
-    """G Algorithm 2; line 11's test is for the seconds, and a fraction keeps them even when they are 00 (E5, E30)."""
+    """Return the suffix (G Algorithm 2); line 11 tests the seconds, and a fraction keeps them even if they are 00
+    (E5, E30)."""
     minute, second = _written_second(date.seconds)
     if date.fraction:
         return f"{minute}.{second}.{date.fraction}"
@@ -40,7 +42,7 @@ def mount_suffix_of_repository_name(date: Instant) -> str:
 
 @lru_cache(maxsize=1024)
 def _written_second(seconds: int) -> tuple[str, str]:
-    """The date up to the minute, and the second: a busy minter writes the same ones many times."""
+    """Return the date up to the minute, and the second: cached, because a busy minter repeats them."""
     days, rest = divmod(seconds, 86_400)
     year, month, day = civil(days)
     return f"{year}/{month:02}.{day:02}.{rest // 3600:02}.{rest // 60 % 60:02}", f"{rest % 60:02}"
@@ -50,13 +52,13 @@ _encoded_seconds = lru_cache(maxsize=1024)(encode_ibip)
 
 
 def mount_repository_name(prefix: str, suffix: str) -> str:
-    """G Algorithm 3."""
+    """Return the repository name (G Algorithm 3)."""
     return f"{prefix}/{suffix}"
 
 
 @lru_cache(maxsize=1024)
 def mount_prefix_of_ibip(ip: str, port: int) -> str:
-    """G Algorithm 5; the address is spelled by RFC 5952 in hexadecimal groups first (E7)."""
+    """Return the prefix (G Algorithm 5); the address is first normalised by RFC 5952 in hexadecimal groups (E7)."""
     _check_port(port)
     ip = _encodable(ip)
     coded_port = "" if port == UNWRITTEN_PORT else encode_ibip(port)
@@ -66,7 +68,7 @@ def mount_prefix_of_ibip(ip: str, port: int) -> str:
 
 
 def _encodable(ip: str) -> str:
-    """E7: the one spelling of an address that is encoded. A leading zero digit would be lost in a number."""
+    """Return the one spelling of an address that is encoded (E7). A number would lose a leading zero digit."""
     from ipaddress import IPv6Address, ip_address
 
     try:
@@ -84,7 +86,7 @@ def _encodable(ip: str) -> str:
 
 
 def mount_suffix_of_ibip(date: Instant) -> str:
-    """G Algorithm 6; a fraction is its digits, each leading zero of them the grapheme for zero (E5)."""
+    """Return the suffix (G Algorithm 6); a fraction is its digits, each leading zero the grapheme for zero (E5)."""
     seconds = date.seconds - FIRST_DATE
     if seconds < 0:
         raise InvalidLabel(str(date), 0, "an IBIp counts the seconds from August 1995 and cannot be older")
@@ -94,21 +96,23 @@ def mount_suffix_of_ibip(date: Instant) -> str:
 
 
 def mount_fraction(fraction: str) -> str:
-    """The digits of a fraction other than zero, as an IBIp writes them."""
+    """Return the digits of a non-zero fraction in the notation of an IBIp."""
     if fraction[0] != "0":
         return encode_ibip(int(fraction))
     return "2" * (len(fraction) - len(fraction.lstrip("0"))) + encode_ibip(int(fraction))
 
 
 def mount_ibip(prefix: str, suffix: str) -> str:
-    """G Algorithm 7."""
+    """Return the IBIp (G Algorithm 7)."""
     return f"{prefix}/{suffix}"
 
 
 @lru_cache(maxsize=1024)
 def mount_heads(rep_prefix: str, ibip_prefix: str | None, seconds: int) -> tuple[str, str]:
-    """What the labels of one second have in common, in both forms: a fraction follows, as `mount_fraction` writes it in
-    an IBIp. The second is empty if there is no such prefix."""
+    """Return the common part of all labels of one second, in both forms.
+
+    A fraction follows, in an IBIp as `mount_fraction` writes it. The second text is empty if there is no such prefix.
+    """
     rep = mount_repository_name(rep_prefix, ".".join(_written_second(seconds)))
     if ibip_prefix is None:
         return f"{rep}.", ""

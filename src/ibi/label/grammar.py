@@ -1,9 +1,9 @@
-"""The alphabet and the numerals of labels, and how they are read.
+"""The alphabet and the numerals of labels, and their decoding.
 
-The patterns accept exactly what the corrected tables derive, within the lengths of E4. Dates, ports and addresses are
-judged afterwards by the two forms' own modules; `diagnosis` says what is wrong with a text that is refused.
+The patterns accept exactly the texts that the corrected tables derive, within the lengths of E4. The modules of the two
+forms then check dates, ports and addresses; `diagnosis` explains a refusal.
 
-A numeral system here is a row of graphemes, each standing for its own position (G Tables 7.4, 7.5 and 7.6).
+A numeral system here is a row of graphemes, each with its own position as its value (G Tables 7.4, 7.5 and 7.6).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNWRITTEN_PORT = 800
 MAX_WORD = 63
 MAX_HOST = 253
 MAX_LENGTH = 320
-"""Host, port, date and thirty digits of a fraction fit into it; longer texts are refused unread."""
+"""Enough for host, port, date and thirty digits of a fraction; longer texts are refused unread."""
 
 # word = ALPHANUM | (ALPHANUM *(ALPHANUM | "-") ALPHANUM), at most 63 characters (E4)
 WORD = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -44,11 +44,11 @@ REPOSITORY_FORM = re.compile(f"{_PREFIX}/{_SUFFIX}")
 # IBIp = word "/" word, made of the graphemes of G Table 7.6 in either case, with "W" or "X" between address and port
 # and "W" between seconds and fraction (G Algorithms 5 and 6)
 _NUMERAL = "[2-9A-HJ-NP-Ua-hj-np-u]"
-# A prefix holds at most 34 + 1 + 4 graphemes (IPv6 text of 39 characters; port 65535), seconds until 9999 are 8, and a
-# fraction of 30 digits 30: each bound is generous, and keeps the numbers small.
+# A prefix has at most 34 + 1 + 4 graphemes (IPv6 text of 39 characters; port 65535), seconds until 9999 are 8, and a
+# fraction of 30 digits 30. Each bound is generous, and keeps the numbers small.
 IBIP_FORM = re.compile(rf"({_NUMERAL}{{1,40}}[WXwx]{_NUMERAL}{{0,4}})/({_NUMERAL}{{1,8}})(?:[Ww]({_NUMERAL}{{1,30}}))?")
 
-# E72: what items were named before 2008, outside G: two runs of letters and digits, in one of which both cases occur
+# E72: names of items before 2008, outside G: two runs of letters and digits, one of which has both cases
 _BOTH_CASES = "(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])[A-Za-z0-9]{1,128}"
 _RUN = "[A-Za-z0-9]{1,128}"
 LEGACY_FORM = re.compile(f"(?:{_BOTH_CASES}/{_RUN}|{_RUN}/{_BOTH_CASES})(?![A-Za-z0-9])")
@@ -60,7 +60,7 @@ IBIP = "23456789ABCDEFGHJKLMNPQRSTU"  # G Table 7.6
 
 
 def convert_to_decimal(text: str, graphemes: str) -> int:
-    """The number that `text` writes; ValueError if it holds anything but the graphemes."""
+    """Return the number that `text` writes; raise ValueError if it holds anything but the graphemes."""
     base = len(graphemes)
     number = 0
     for grapheme in text:
@@ -69,7 +69,7 @@ def convert_to_decimal(text: str, graphemes: str) -> int:
 
 
 def convert_from_decimal(number: int, graphemes: str) -> str:
-    """`number` written with the graphemes; zero is the first of them, and there are no negative ones."""
+    """Return `number` written with the graphemes; zero is the first of them. Raise ValueError for a negative number."""
     if number < 0:
         raise ValueError("no grapheme is a sign")
     base = len(graphemes)
@@ -81,8 +81,8 @@ def convert_from_decimal(number: int, graphemes: str) -> str:
             return "".join(reversed(digits))
 
 
-# The same two conversions for the IBIp system, where minting and parsing spend their time. Python reads base 27 itself,
-# with the digits 0-9a-q; writing goes two graphemes at a time.
+# The same two conversions for the IBIp system, the hot path of minting and parsing. Python reads base 27 itself, with
+# the digits 0-9a-q; encoding goes two graphemes at a time.
 _PYTHON_DIGITS = b"0123456789abcdefghijklmnopq"
 _TO_PYTHON = bytes.maketrans((IBIP + IBIP.lower()).encode(), _PYTHON_DIGITS * 2)
 _BASE = len(IBIP)
@@ -94,12 +94,12 @@ _IPV4_TRIPLES = [high + middle + low for high in IPV4 for middle in IPV4 for low
 
 
 def decode_ibip(text: str) -> int:
-    """`convert_to_decimal(text.upper(), IBIP)` for a text known to hold nothing but graphemes of either case."""
+    """Return `convert_to_decimal(text.upper(), IBIP)` for a text that only has graphemes, in either case."""
     return int(text.encode("ascii").translate(_TO_PYTHON), _BASE)
 
 
 def ipv4_text(number: int) -> str:
-    """`convert_from_decimal(number, IPV4)`, three graphemes at a time."""
+    """Return `convert_from_decimal(number, IPV4)`, three graphemes at a time."""
     text = ""
     while number >= 1331:
         number, rest = divmod(number, 1331)
@@ -108,7 +108,7 @@ def ipv4_text(number: int) -> str:
 
 
 def encode_ibip(number: int) -> str:
-    """`convert_from_decimal(number, IBIP)` for a number that is not negative, quicker."""
+    """Return `convert_from_decimal(number, IBIP)` for a number that is not negative, but faster."""
     if number < _SQUARE:
         return _FIRST[number]
     high = number // _SQUARE
@@ -126,7 +126,7 @@ _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 
 @lru_cache(maxsize=16_384)
 def decode_prefix(prefix: str) -> tuple[str, int] | None:
-    """Address and port of a prefix in upper case; None if no generator makes it (E6, E7)."""
+    """Return address and port of a prefix in upper case; None if no generator makes it (E6, E7)."""
     separator = "W" if "W" in prefix else "X"
     coded_ip, _, coded_port = prefix.partition(separator)
     port = decode_port(coded_port)
@@ -141,7 +141,7 @@ def decode_prefix(prefix: str) -> tuple[str, int] | None:
 
 
 def decode_port(coded: str) -> int | None:
-    """The port that the graphemes write, 800 if there are none; None if no generator writes it so (E6)."""
+    """Return the port in the graphemes, 800 if there are none; None if no generator writes it so (E6)."""
     if not coded:
         return UNWRITTEN_PORT
     port = decode_ibip(coded)
@@ -151,7 +151,7 @@ def decode_port(coded: str) -> int | None:
 def _is_ipv6(text: str) -> bool:
     if text.count(":") < 2:  # refuses most other texts early
         return False
-    from ipaddress import IPv6Address  # costs 5 ms to import, and only these labels need it
+    from ipaddress import IPv6Address  # 5 ms to import, and only these labels need it
 
     try:
         IPv6Address(text)
@@ -161,7 +161,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 def decode_fraction(coded: str) -> str | None:
-    """E5: each leading `2` is a leading zero of the fraction. None if no generator makes it (E6, E36)."""
+    """Return the fraction; each leading `2` is a leading zero of it (E5). None if no generator makes it (E6, E36)."""
     rest = coded.lstrip("2")
     if not rest:
         return None

@@ -1,4 +1,4 @@
-"""A label: globally unique, in one of two forms, as a repository name or as an IBIp; or of before both."""
+"""Labels, which are globally unique: a repository name, an IBIp, or a label from before both."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ Self = TypeVar("Self", bound="Label")
 class Label:
     """A label of either form: immutable, hashable, ordered by (instant, form, prefix).
 
-    Two labels are equal if they have the same form, the same prefix but for case, and the same instant. Different
-    prefixes are different labels even where they name one host: `host`, `host.80` and `host@80` (E3).
+    Two labels are equal if they have the same form, the same prefix except for case, and the same instant. Different
+    prefixes are different labels even if they name one host: `host`, `host.80` and `host@80` (E3).
     """
 
     __slots__ = ("_instant", "_key", "_spelling", "_text")
 
     form: ClassVar[str]
     is_dated: ClassVar[bool] = True
-    """Whether it says who named the item, and when."""
+    """True if the label encodes a minter and a date."""
 
     # Seconds, digits of the fraction, form, prefix: enough to compare, order and write the label. Everything else is
-    # derived on demand, which keeps parsing quick.
+    # derived on demand, which keeps parsing fast.
     _key: tuple[int, str, str, str]
     _spelling: str | None
     _instant: Instant | None
@@ -64,17 +64,17 @@ class Label:
 
     @classmethod
     def parse(cls: type[Self], text: str) -> Self:
-        """Read exactly one label, nothing before or after it; `InvalidLabel` otherwise."""
+        """Parse exactly one label, nothing before or after it; raise `InvalidLabel` otherwise."""
         raise TypeError("parse a RepositoryName or an Ibip, or call ibi.parse for either")
 
     @property
     def prefix(self) -> str:
-        """Who named the item, in canonical case."""
+        """The minter of the label, in canonical case."""
         return self._key[3]
 
     @property
     def suffix(self) -> str:
-        """When the item was named, as this form writes it."""
+        """The date of the label, in the notation of this form."""
         raise TypeError("a label is a RepositoryName or an Ibip")
 
     @property
@@ -85,17 +85,17 @@ class Label:
 
     @property
     def port(self) -> int:
-        """The port of the identification subsystem; the one that goes unwritten if the prefix has none."""
+        """The port of the identification subsystem; the default port if the prefix has none."""
         raise TypeError("a label is a RepositoryName or an Ibip")
 
     @property
     def is_global(self) -> bool:
-        """Whether the prefix names one place on the whole Internet, so that no other minter can make this label."""
+        """True if the prefix names one place on the whole Internet, so that no other minter can make this label."""
         raise TypeError("a label is a RepositoryName or an Ibip")
 
     @property
     def spelling(self) -> str:
-        """The text as it was received. Others' stores may be case sensitive: pass this on, compare with `==`."""
+        """The text as it was received. Other stores may be case sensitive: pass this on, compare with `==`."""
         return str(self) if self._spelling is None else self._spelling
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class Ibip(Label):
 
     @classmethod
     def parse(cls, text: str) -> Ibip:
-        """Read an IBIp, any case; the spelling is kept, `str` gives upper case."""
+        """Parse an IBIp in any case; the spelling is kept, `str` returns upper case."""
         label = read_ibip(text)
         if label is None:
             raise explain_ibip(text)
@@ -144,9 +144,9 @@ class Ibip(Label):
 
     @classmethod
     def from_parts(cls, ip: str, port: int, instant: Instant) -> Ibip:
-        """G Algorithms 5 to 7: the IBIp given at `instant` by the subsystem at `ip` and `port`."""
+        """Return the IBIp minted at `instant` by the subsystem at `ip` and `port` (G Algorithms 5 to 7)."""
         prefix = mount_prefix_of_ibip(ip, port)
-        mount_suffix_of_ibip(instant)  # refuses what lies before the first date
+        mount_suffix_of_ibip(instant)  # refuses dates before the first
         return cls._of(instant.seconds, instant.fraction, prefix, None)
 
     @property
@@ -173,7 +173,7 @@ class Ibip(Label):
 
 
 def read_ibip(text: str) -> Ibip | None:
-    """The IBIp that `text` is, or None."""
+    """Return `text` as an IBIp, or None."""
     match = IBIP_FORM.fullmatch(text)
     if match is None:
         return None
@@ -191,8 +191,8 @@ def read_ibip(text: str) -> Ibip | None:
 class LegacyLabel(Label):
     """A label of before 2008, such as `83LX3pFwXQZ5Jpy/Bkjzd` (E72): opaque and case sensitive.
 
-    It says nothing about who named the item and when, so that there is no `instant`, `port` or `is_global`. None is
-    minted. A text that fits G is no such label.
+    It encodes neither minter nor date, so that there is no `instant`, `port` or `is_global`. None is minted. A text
+    that fits G is no such label.
     """
 
     __slots__ = ()
@@ -201,7 +201,7 @@ class LegacyLabel(Label):
 
     @classmethod
     def parse(cls, text: str) -> LegacyLabel:
-        """Read a label of before 2008; its case is kept."""
+        """Parse a label of before 2008; its case is kept."""
         label = read_legacy(text)
         if label is None:
             reason = "a label of before 2008 looks like 83LX3pFwXQZ5Jpy/Bkjzd, with both cases in one part"
@@ -217,7 +217,7 @@ class LegacyLabel(Label):
 
 
 def read_legacy(text: str) -> LegacyLabel | None:
-    """The label of before 2008 that `text` is, or None."""
+    """Return `text` as a label of before 2008, or None."""
     if LEGACY_FORM.fullmatch(text) is None or read_ibip(text) is not None:
         return None
     return LegacyLabel._of(0, "", text, text)
@@ -234,7 +234,7 @@ class RepositoryName(Label):
 
     @classmethod
     def parse(cls, text: str) -> RepositoryName:
-        """Read a repository name, any case; the spelling is kept, `str` gives lower case."""
+        """Parse a repository name in any case; the spelling is kept, `str` returns lower case."""
         label = read_repository_name(text)
         if label is None:
             raise explain_repository_name(text)
@@ -242,7 +242,7 @@ class RepositoryName(Label):
 
     @classmethod
     def from_parts(cls, host: str, port: int, instant: Instant) -> RepositoryName:
-        """G Algorithms 1 to 3: the name given at `instant` by the subsystem at `host` and `port`."""
+        """Return the name minted at `instant` by the subsystem at `host` and `port` (G Algorithms 1 to 3)."""
         prefix = canonical_prefix(mount_prefix_of_repository_name(host, port))
         if prefix is None:
             raise InvalidLabel(host, 0, "a label of this host would read as an IBIp")
@@ -269,14 +269,14 @@ class RepositoryName(Label):
 
 
 def read_repository_name(text: str) -> RepositoryName | None:
-    """The repository name that `text` is, or None. Prefixes recur, dates do not: the one is remembered."""
+    """Return `text` as a repository name, or None. Only prefixes are cached: they recur, dates do not."""
     cut = text.find("/", text.find("/") + 1)
     match = REPOSITORY_SUFFIX.fullmatch(text, cut + 1)
     if match is None:
         return None
     month, day, hour, minute, second, fraction = match.groups()
     seconds = _seconds(month, int(day), int(hour), int(minute), int(second) if second else 0)
-    # A text that is too long is never looked up: the cache of prefixes must not fill with hostile texts.
+    # A text that is too long is never looked up: hostile texts must not fill the cache of prefixes.
     prefix = canonical_prefix(text[:cut]) if cut <= MAX_LENGTH else None
     if prefix is None or seconds is None:
         return None
@@ -284,7 +284,7 @@ def read_repository_name(text: str) -> RepositoryName | None:
 
 
 def _seconds(month: str, day: int, hour: int, minute: int, second: int) -> int | None:
-    """E8: POSIX seconds of a date, or None if the calendar or the clock has no such date."""
+    """Return the POSIX seconds of a date, or None if the calendar or the clock has no such date (E8)."""
     start, days = _month(month)
     if not 1 <= day <= days or hour > 23 or minute > 59 or second > 59:
         return None
@@ -293,8 +293,10 @@ def _seconds(month: str, day: int, hour: int, minute: int, second: int) -> int |
 
 @lru_cache(maxsize=4096)
 def _month(text: str) -> tuple[int, int]:
-    """POSIX seconds of the day before the first of `yyyy/mm`, and the number of its days; 0 days if there is no such
-    month."""
+    """Return the POSIX seconds of the day before the first of `yyyy/mm`, and the number of its days.
+
+    An invalid month has 0 days.
+    """
     year, month = int(text[:4]), int(text[5:])
     if year < 1000 or not 1 <= month <= 12:
         return 0, 0
@@ -303,21 +305,21 @@ def _month(text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=16_384)
 def canonical_prefix(text: str) -> str | None:
-    """The prefix in lower case without the subdomain's last dot; None if it breaks the grammar, E4 or E17."""
+    """Return the prefix in lower case without the subdomain's last dot; None if it breaks the grammar, E4 or E17."""
     match = REPOSITORY_PREFIX.fullmatch(text)
     if match is None:
         return None
     subdomain, word, separator, port = match.groups(default="")
     if len(subdomain) + 1 + len(word) > MAX_HOST or (port and int(port) > 65_535):
         return None
-    # E17: two segments that are a valid IBIp are one, and what follows them is a path.
+    # E17: two segments that are a valid IBIp are one, and the text after them is a path.
     if "." not in subdomain and read_ibip(f"{subdomain}/{word}") is not None:
         return None
     return f"{subdomain}/{word}{separator}{port}".lower()
 
 
 def parse(text: str) -> RepositoryName | Ibip:
-    """Read exactly one label of either form; `InvalidLabel` says what is wrong with anything else."""
+    """Parse exactly one label of either form; raise `InvalidLabel` with the reason for anything else."""
     # A repository name always has dots in its date, an IBIp never has one.
     label = read_repository_name(text) if "." in text else read_ibip(text)
     if label is None:
@@ -326,7 +328,7 @@ def parse(text: str) -> RepositoryName | Ibip:
 
 
 def parse_any(text: str) -> Label:
-    """Read exactly one label, of either form or of before 2008 (E72); for what is resolved, asked for and explained."""
+    """Parse exactly one label, of either form or of before 2008 (E72); for labels to resolve, request or explain."""
     try:
         return parse(text)
     except InvalidLabel:

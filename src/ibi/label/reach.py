@@ -1,11 +1,11 @@
-"""Which hosts and addresses mean one place on the whole Internet, and which mean another in every network (E11)."""
+"""Hosts and addresses that are unique on the whole Internet, as opposed to those of local networks (E11)."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# Names that no registry hands out: RFC 2606, RFC 6761, RFC 6762, RFC 7686, RFC 8375, RFC 9476, and ICANN's `.internal`;
-# and those that RFC 6762 appendix G and many routers use in private networks, which ICANN will not delegate.
+# Names that no registry assigns: RFC 2606, RFC 6761, RFC 6762, RFC 7686, RFC 8375, RFC 9476, and ICANN's `.internal`.
+# Also those that RFC 6762 appendix G and many routers use in private networks, which ICANN will not delegate.
 _LOCAL_DOMAINS = (
     "localhost",
     "local",
@@ -49,20 +49,20 @@ _LOCAL_NETWORKS = (
     "224.0.0.0/4",
     "240.0.0.0/4",
 )
-# IPv6 hands out global unicast from 2000::/3 alone; these parts of it are set aside. An address that wraps an IPv4
-# address (6to4, Teredo) does not belong to one host for long.
+# IPv6 assigns global unicast from 2000::/3 alone; these parts of it are reserved. An address that wraps an IPv4 address
+# (6to4, Teredo) does not belong to one host for long.
 _GLOBAL_UNICAST = "2000::/3"
 _SET_ASIDE = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
 
 def host_is_global(host: str) -> bool:
-    """Whether a lower-case host name lies outside the domains that are reserved for local use."""
+    """Return whether a lower-case host name lies outside the domains that are reserved for local use."""
     return not any(host == domain or host.endswith(f".{domain}") for domain in _LOCAL_DOMAINS)
 
 
 @lru_cache(maxsize=1024)
 def address_is_global(text: str) -> bool:
-    """Whether an IP address is unicast and reachable from the whole Internet."""
+    """Return whether an IP address is unicast and reachable from the whole Internet."""
     from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
     address = ip_address(text)

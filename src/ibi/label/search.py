@@ -1,4 +1,4 @@
-"""Labels in a text, and the prefix under which a label has its home.
+"""The search for labels in a text, and the prefix under which a label has its home.
 
 `host`, `host.80` and `host@80` make three different labels (E3), yet one host and port minted all of them: for finding
 the home they are one prefix. R Example 10.2 needs this.
@@ -26,11 +26,11 @@ from ibi.label.label import (
 )
 
 _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
-"""Tested after the two segments of an IBIp: if the word goes on, they may be the host of a repository name."""
+"""Tested after the two segments of an IBIp: if the word continues, they may be the host of a repository name."""
 
 
 class FoundLabel(NamedTuple):
-    """A label, and where it stands: `text[start:end]` is its spelling."""
+    """A label and its place: `text[start:end]` is its spelling."""
 
     label: Label
     start: int
@@ -38,9 +38,9 @@ class FoundLabel(NamedTuple):
 
 
 def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] | None:
-    """The label that begins exactly at `start` and takes all it can, and the offset after it; None if there is none.
+    """Return the longest label that begins exactly at `start`, and the offset after it; None if there is none.
 
-    Says nothing of what follows: a modifier, a path, a tag. If the first two segments are an IBIp, it is one (E17).
+    The text after it is not checked: a modifier, a path, a tag. If the first two segments are an IBIp, it is one (E17).
     """
     found = _match_ibip(text, start)
     if found is not None and not _WORD_GOES_ON.match(text, found[1]):
@@ -49,16 +49,20 @@ def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] 
 
 
 def match_legacy(text: str, start: int = 0) -> tuple[LegacyLabel, int] | None:
-    """The label of before 2008 that begins exactly at `start`, and the offset after it (E72). To be tried where no
-    label of the present standard is."""
+    """Return the label of before 2008 that begins exactly at `start`, and the offset after it (E72).
+
+    Try this only if there is no label of the present standard.
+    """
     match = LEGACY_FORM.match(text, start)
     label = read_legacy(match[0]) if match else None
     return (label, match.end()) if match and label else None
 
 
 def match_any(text: str, start: int = 0) -> tuple[Label, int] | None:
-    """The label that begins exactly at `start`, of the present standard or else of before 2008, and the offset after
-    it."""
+    """Return the label that begins exactly at `start`, and the offset after it.
+
+    A label of the present standard comes before one of before 2008.
+    """
     return match_label(text, start) or match_legacy(text, start)
 
 
@@ -74,15 +78,15 @@ def _match_repository_name(text: str, start: int) -> tuple[RepositoryName, int] 
     return (label, match.end()) if match and label else None
 
 
-# A label may begin where no word is under way, and must not go on into a longer word: `…17.46.pdf` is a file's name,
-# `…17.46.` the end of a sentence, `…17.46-TDI` a label with its tag (E21). Every run of such characters is tried from
-# its beginning only, so that the search stays linear.
+# A label may begin where no word is in progress, and must not continue into a longer word: `…17.46.pdf` is a file's
+# name, `…17.46.` the end of a sentence, `…17.46-TDI` a label with its tag (E21). Every run of such characters is tried
+# only from its beginning, so that the search stays linear.
 _BEGINNING = re.compile(r"(?<![\w.@%-])[A-Za-z0-9]")
 _LONGER_WORD = re.compile(r"\w|[.@]\w")
 
-# E72: two runs of letters are also what many addresses and phrases have. A label of before 2008 is looked for in links
-# to the resolver of the standard and behind `ibi:` and `upn:…:`. In other links, or behind a prefix that may be any
-# directory, it has to look like one that was made: long, and with digits in its first run.
+# E72: many addresses and phrases have two runs of letters too. So a label of before 2008 is looked for only in links to
+# the resolver of the standard and behind `ibi:` and `upn:…:`. In other links, or behind a prefix that may be any
+# directory, it must look like a generated one: long, and with digits in its first run.
 _PLACES = r"(?:ibi|rep|col|goto-|attachment\.cgi|displaydoccontent\.cgi)/"
 _SCHEMES = r"(?:ibi:[ \t]*+(?:(?:<<|[<\u2039\u00ab(])[ \t]*+)?|upn:[A-Za-z0-9._-]{1,64}:/?)"
 _BEFORE_LEGACY = re.compile(
@@ -92,14 +96,16 @@ _BEFORE_LEGACY = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MADE = re.compile("(?=[A-Za-z]{0,127}[0-9])[A-Za-z0-9]{10,128}/")
-# E21: brackets around a label, which then has to look like one that was made, too
+# E21: brackets around a label, which must then look like a generated one too
 _OPENINGS: Final = ("<", "\u2039", "\u00ab", "(")
 _CLOSING = re.compile("[ \t]*[>\u203a\u00bb)]")
 
 
 def find_labels(text: str) -> Iterator[FoundLabel]:
-    """Every label in running text and in persistent URLs of any host, in order, without overlaps. Labels of before 2008
-    only in links, in brackets, and behind `ibi:` (E72)."""
+    """Yield every label in running text and in persistent URLs of any host, in order, without overlaps.
+
+    Labels of before 2008 count only in links, in brackets, and behind `ibi:` (E72).
+    """
     position = 0
     while (beginning := _BEGINNING.search(text, position)) is not None:
         start = beginning.start()
@@ -118,15 +124,18 @@ def find_labels(text: str) -> Iterator[FoundLabel]:
 
 
 def _match_linked(text: str, start: int, *, is_made: bool) -> tuple[LegacyLabel, int] | None:
-    """The label of before 2008 that begins there, unless one of the present standard does."""
+    """Return the label of before 2008 that begins there, unless one of the present standard does."""
     if match_label(text, start) is not None or (is_made and _MADE.match(text, start) is None):
         return None
     return match_legacy(text, start)
 
 
 def home_prefix(label: Label) -> str:
-    """The prefix in lower case, the port in its generated spelling. Only that of a repository name has a `/`. That of a
-    label of before 2008 is empty: no Archive can be registered for it."""
+    """Return the prefix in lower case, with the port in its generated spelling.
+
+    Only the prefix of a repository name has a `/`. A label of before 2008 has an empty one: no Archive can be
+    registered for it.
+    """
     if not label.is_dated:
         return ""
     return _of_repository_name(label.prefix) if isinstance(label, RepositoryName) else label.prefix.lower()
@@ -140,7 +149,8 @@ def _of_repository_name(prefix: str) -> str:
 
 
 def parse_home_prefix(text: str) -> str:
-    """The prefix of either form that a person gives, as `home_prefix` writes it; `InvalidLabel` if it is none."""
+    """Return a person's input of a prefix of either form as `home_prefix` writes it; raise `InvalidLabel` if it is
+    none."""
     if "/" in text:
         prefix = canonical_prefix(text)
         if prefix is None:

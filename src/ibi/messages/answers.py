@@ -1,12 +1,4 @@
-"""What all requests have in common, and the answers to them.
-
-What all requests have in common: a service that is asked, a subject, and pairs in a query (R §6.1).
-
-Answers: the lists of pairs that come back (R §7.2, §9.2; E18). `url_list` has the one that is more than a constant.
-
-Every answer turns into `Pairs` and is read from them; `encode` gives the bytes of the body, constants on one line as
-the standard prints them.
-"""
+"""The common part of all requests: the service that is asked, a subject, and pairs in a query (R §6.1)."""
 
 from __future__ import annotations
 
@@ -35,12 +27,12 @@ Some = TypeVar("Some", bound="ServiceRequest")
 
 @cache
 def resolver_service() -> Label:
-    """The IBI of the resolver's own service (R §6.1), the same for every resolver."""
+    """Return the IBI of the resolver's own service (R §6.1), the same for every resolver."""
     return parse("J8LNKB5R7W/3FUQHC5")
 
 
 class ServiceSubject(StrEnum):
-    """What a request is about: the value of its `servicesubject`."""
+    """The subject of a request: the value of its `servicesubject`."""
 
     INCLUSION_REQUEST = "inclusionRequest"
     EXCLUSION_REQUEST = "exclusionRequest"
@@ -53,12 +45,12 @@ _subject = values.member(ServiceSubject)
 
 
 def service_url(address: str, service: Label, protocol: ArchiveProtocol = ArchiveProtocol.HTTP) -> str:
-    """The base URL of a service (R §6.1): `http://<address>/<IBI of the service>`."""
+    """Return the base URL of a service (R §6.1): `http://<address>/<IBI of the service>`."""
     return f"{protocol.scheme}://{values.read('archiveaddress', address, values.host_and_port)}/{service.spelling}"
 
 
 class ServiceRequest:
-    """What all requests share: one subject, and pairs that are written sorted and read in any order."""
+    """The base of all requests: one subject, and pairs that are written sorted and read in any order."""
 
     __slots__ = ()
 
@@ -67,7 +59,8 @@ class ServiceRequest:
 
     @classmethod
     def from_query(cls: type[Some], query: str) -> Some:
-        """Read a request of this kind; `InvalidMessage` if it is another, or a pair is missing, wrong or repeated."""
+        """Parse a request of this kind; raise `InvalidMessage` if it is another, or a pair is missing, wrong or
+        repeated."""
         pairs = decode_query(query)
         subject = subject_among(pairs)
         if subject is not cls.subject:
@@ -78,7 +71,7 @@ class ServiceRequest:
 
     @classmethod
     def from_pairs(cls: type[Some], pairs: tuple[tuple[str, str], ...]) -> Some:
-        """Read the pairs of a request of this kind; those that it does not know are ignored (R §6.1)."""
+        """Read the pairs of a request of this kind; unknown pairs are ignored (R §6.1)."""
         return cls._from_pairs(select(pairs, cls.names))
 
     @classmethod
@@ -92,12 +85,12 @@ class ServiceRequest:
         return encode_query(sorted([(SUBJECT, self.subject.value), *self._pairs()]))
 
     def to_url(self, address: str, service: Label, protocol: ArchiveProtocol = ArchiveProtocol.HTTP) -> str:
-        """The whole request as one URL, for the service with that IBI at that Web address."""
+        """Return the whole request as one URL, for the service with that IBI at that Web address."""
         return f"{service_url(address, service, protocol)}?{self.to_query()}"
 
 
 def subject_of(query: str) -> ServiceSubject | None:
-    """The subject of a query; None if it has none, so that its URL is an ordinary persistent URL (R §6.1)."""
+    """Return the subject of a query; None if it has none, so that its URL is an ordinary persistent URL (R §6.1)."""
     try:
         return subject_among(decode_query(query))
     except MissingSubject:
@@ -105,7 +98,7 @@ def subject_of(query: str) -> ServiceSubject | None:
 
 
 def subject_among(pairs: tuple[tuple[str, str], ...]) -> ServiceSubject:
-    """The subject of a request; the errors tell a missing one from an unknown one."""
+    """Return the subject of a request; the errors distinguish a missing one from an unknown one."""
     text = select(pairs, _SUBJECT_ALONE).get(SUBJECT)
     if text is None:
         raise MissingSubject(SUBJECT, 0, "the pair {name} is missing", name=SUBJECT)
@@ -116,7 +109,7 @@ def subject_among(pairs: tuple[tuple[str, str], ...]) -> ServiceSubject:
 
 
 def take(found: Mapping[str, str], name: str, reader: Callable[[str], T]) -> T:
-    """What `reader` makes of a pair that has to be there."""
+    """Return the result of `reader` for a required pair."""
     return values.read(name, found.get(name), reader)
 
 
@@ -130,7 +123,7 @@ class _OneLineAnswer:
         raise NotImplementedError
 
     def encode(self) -> bytes:
-        """The body of the answer."""
+        """Return the body of the answer."""
         return self.to_pairs().encode_on_one_line()
 
 
@@ -162,11 +155,11 @@ class Notice(_OneLineAnswer):
 
 @dataclass(frozen=True, slots=True)
 class InclusionStatus(_OneLineAnswer):
-    """The Archive has been included, and did or did not answer when it was called back (R §7.2, message 5)."""
+    """The Archive has been included, and did or did not answer the call back (R §7.2, message 5)."""
 
     confirmed: bool
     reason: str | None = None
-    """Why it did not: the name of a kind of failure, in a header of its own (`IBI-Reason`, E73)."""
+    """The kind of failure of the call back, from a separate header (`IBI-Reason`, E73)."""
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> InclusionStatus:
@@ -197,14 +190,14 @@ class ExclusionStatus(_OneLineAnswer):
 class ErrorAnswer(_OneLineAnswer):
     """`error {…}`: a request that could not be served (E18).
 
-    `text` is kept as it travels: one blank between words, and what a list of pairs cannot hold percent-encoded. It may
-    quote anything, also what is no Unicode: the answer to a hostile request must not fail in its turn.
+    `text` is kept in its transmitted form: one blank between words, and percent-encoded where a list of pairs requires
+    it. It may quote anything, even invalid Unicode: the answer to a hostile request must not fail itself.
     """
 
     text: str
 
     def __post_init__(self) -> None:
-        # The mark of what our messages leave out is the one sign of theirs that is not ASCII.
+        # The mark for omissions in our messages is the only sign in them that is not ASCII.
         text = self.text.replace("…", "...").encode(errors="replace").decode()
         object.__setattr__(self, "text", " ".join(map(encoded_word, text.split())))
 
@@ -236,5 +229,5 @@ _READERS: Final[Mapping[ServiceSubject, Callable[[Pairs], Answer | None]]] = {
 
 
 def parse_answer(subject: ServiceSubject, pairs: Pairs) -> Answer | None:
-    """The answer to a request about `subject`: what R has for it, or an `ErrorAnswer`; None only to a `urlRequest`."""
+    """Return the answer to a request about `subject`, or an `ErrorAnswer`; None only for a `urlRequest`."""
     return ErrorAnswer.from_pairs(pairs) if "error" in pairs else _READERS[subject](pairs)

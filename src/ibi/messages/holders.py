@@ -1,20 +1,16 @@
-"""What Archives say of who holds an item: in header fields, and in signed statements of Copies.
+"""Header fields of HTTP that an Archive or a resolver adds to its answers, because R's answers have no place for them.
 
-What an Archive or a resolver adds to its answers in header fields of HTTP, since R's answers have no place for it.
+- `IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere; `no`: that is not certain (E62).
+- `IBI-Transferred-To: <label>`: the service of the Archive to which the Original was given (E63).
+- `IBI-Copies: <label>, <label>`: the services of Archives that hold Copies (E64).
+- `IBI-Reason: <word>` on an unconfirmed inclusion: why the resolver did not reach the Archive (E73).
+- `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22).
+- `IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>`, also on every answer of a resolver: its signing key,
+  and the statements by which it followed earlier keys.
+- `IBI-Signature: <statement>`: the signature of the body (E82).
+- `IBI-Follower: <statement>` on a request for the feed of changes: the Archive that keeps Copies, and their prefixes.
 
-`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere; `no`: that is not certain (E62).
-`IBI-Transferred-To: <label>`: the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>,
-<label>`: the services of Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed:
-why the resolver did not reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives
-of HTTPS (E22). `IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>` on those too: with which key it signs,
-and how that followed those before it; `IBI-Signature: <statement>`: who says what the body says (E82). `IBI-Follower:
-<statement>` on a question for the feed of changes: who keeps Copies of the items, and of which prefixes. The bodies
-stay as the standard prints them. A field that is not written like this is ignored.
-
-Who holds Copies of an Archive's items, as the Archive says it: signed, by Archive and prefix (E84).
-
-The word of the home counts while it is silent, so it must be there before: a resolver keeps the statement, and can give
-it to others, who check it by the key of the home.
+The bodies stay as the standard prints them. A malformed field is ignored.
 """
 
 from __future__ import annotations
@@ -45,13 +41,13 @@ FINAL_FIELD: Final[Field] = (FINAL, b"yes")
 NOT_FINAL_FIELD: Final[Field] = (FINAL, b"no")
 ACCEPTS_FIELD: Final[Field] = (ACCEPTS, b"https")
 MOST_COPIES: Final = 32
-"""Archives that one answer names as holders of Copies."""
+"""Most Archives that one answer names as holders of Copies."""
 
 _LONGEST_LABEL: Final = 512
 _REASON: Final = re.compile(rb"[a-z][a-z-]{0,39}")
 _LONGEST: Final = 8192
 _BLANKS: Final = b" \t"
-"""What may stand around a value (RFC 9110 §5.5)."""
+"""Blanks that may surround a value (RFC 9110 §5.5)."""
 
 
 def transferred_field(to: Label) -> Field:
@@ -63,7 +59,7 @@ def copies_field(services: Sequence[Label]) -> Field:
 
 
 def read_final(value: bytes) -> bool | None:
-    """Whether an empty answer is final; None if the Archive does not say."""
+    """Return whether an empty answer is final; None if the Archive does not say."""
     return {b"yes": True, b"no": False}.get(value.strip(_BLANKS))
 
 
@@ -74,8 +70,7 @@ def read_transferred_to(value: bytes) -> Label | None:
 
 @lru_cache(maxsize=256)
 def read_copies(value: bytes) -> tuple[Label, ...]:
-    """Each label once, in the order in which they came; nothing if one of them is not a label, or if there are too
-    many."""
+    """Return each label once, in order; nothing if one of them is invalid, or if there are too many."""
     if not value or len(value) > _LONGEST or value.count(b",") >= MOST_COPIES:
         return ()
     services = dict.fromkeys(_label(part) for part in value.split(b","))
@@ -97,7 +92,7 @@ def accepts_https(value: bytes) -> bool:
 
 
 def key_fields(key: PublicKey, changes: Sequence[str]) -> tuple[Field, ...]:
-    """The key of a resolver, and the statements by which those before it named it."""
+    """Return the fields for the key of a resolver, and for the statements by which earlier keys named it."""
     told = (KEY, str(key).encode("ascii"))
     return (told, (KEY_CHANGES, ", ".join(changes).encode("ascii"))) if changes else (told,)
 
@@ -107,7 +102,7 @@ def signature_field(statement: str) -> Field:
 
 
 class KeyFields(NamedTuple):
-    """The fields of one answer that are about keys, as they came."""
+    """The unparsed fields of one answer that are about keys."""
 
     key: bytes = b""
     changes: bytes = b""
@@ -142,14 +137,14 @@ def _label(text: bytes) -> Label | None:
 
 
 LONGEST_STATEMENT: Final = 1 << 18
-"""Characters: as many Archives and prefixes as there may be, and more."""
+"""Most characters: more than the permitted Archives and prefixes need."""
 MOST_PREFIXES: Final = 64
-"""Prefixes of one holder; who holds more holds Copies of all."""
+"""Most prefixes of one holder; a holder with more holds Copies of all."""
 _KIND: Final = "copies"
 
 
 class CopyHolder(NamedTuple):
-    """An Archive that holds Copies: of all items of the home, or of those whose labels have one of the prefixes."""
+    """An Archive that holds Copies: of all items of the home, or of those with labels that have one of the prefixes."""
 
     service: Label
     prefixes: frozenset[str] = frozenset()
@@ -157,7 +152,7 @@ class CopyHolder(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> CopyHolder:
-        """From `LABEL` or `LABEL=PREFIX,PREFIX`; `InvalidLabel` if it is neither."""
+        """Parse `LABEL` or `LABEL=PREFIX,PREFIX`; raise `InvalidLabel` if it is neither."""
         label, equals, prefixes = text.partition("=")
         words = prefixes.split(",") if equals else []
         if len(words) > MOST_PREFIXES:
@@ -173,18 +168,18 @@ class CopyHolder(NamedTuple):
 
 
 class CopiesStatement(NamedTuple):
-    """What an Archive says of all who hold Copies of its items."""
+    """An Archive's statement about all holders of Copies of its items."""
 
     archive: tuple[Label, ...]
     """The forms of its service's label."""
     at: int
-    """When it said so, in milliseconds since 1970: the latest counts."""
+    """The time of the statement, in milliseconds since 1970: the latest counts."""
     holders: tuple[CopyHolder, ...]
     signer: PublicKey
 
 
 def sign_copies(archive: LabelForms, holders: Iterable[CopyHolder], at: int, key: SigningKey) -> str:
-    """The statement of the Archive of that service label."""
+    """Return the statement of the Archive with that service label."""
     claims = {
         "archive": [label.spelling for label in archive.labels],
         "at": at,
@@ -196,8 +191,10 @@ def sign_copies(archive: LabelForms, holders: Iterable[CopyHolder], at: int, key
 
 
 def read_copies_statement(text: str) -> CopiesStatement:
-    """`InvalidStatement` if it cannot be understood, or is not signed by the key it names. Whether that is the key of
-    the Archive it names is for the caller to say."""
+    """Return the statement. Raise `InvalidStatement` if it cannot be parsed, or is not signed by the key it names.
+
+    The caller must check that this is the key of the Archive it names.
+    """
     if len(text) > LONGEST_STATEMENT:
         raise InvalidStatement(text, LONGEST_STATEMENT, "it has more than {most} characters", most=LONGEST_STATEMENT)
     found = read_statement(text, _KIND)

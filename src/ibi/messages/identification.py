@@ -1,9 +1,4 @@
-"""How messages identify items, Archives and answers: by the forms of an IBI, and by keys.
-
-The forms of one item's IBI as messages give them: `rep <name>`, `ibip <label>`, or both (R Table 9.4).
-
-Keys: the digits by which a resolver knows an Archive, and an Archive its own answers (R Table 7.1).
-"""
+"""The forms of one item's IBI in messages: `rep <name>`, `ibip <label>`, or both (R Table 9.4)."""
 
 from __future__ import annotations
 
@@ -27,7 +22,7 @@ _FORMS: Final = frozenset({"rep", "ibip"})
 _FORM_WORDS: Final = {"rep": "rep", "ibip": "ibip", "legacy": "ibip"}
 _MOST_REMEMBERED: Final = 2048
 _LONGEST_REMEMBERED: Final = 512
-"""Characters: longer texts are read anew, so that long labels cannot fill the memory."""
+"""Characters: longer texts are not cached, so that long labels cannot fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +32,9 @@ class LabelForms:
     rep: RepositoryName | None = None
     ibip: Ibip | None = None
     legacy: LegacyLabel | None = None
-    """The label of before 2008, where one is asked for, or an Archive gives it in the place of an IBIp (E72)."""
+    """The label of before 2008, if it is asked for, or an Archive gives it in place of an IBIp (E72)."""
     labels: tuple[Label, ...] = field(init=False, repr=False, compare=False)
-    """The labels that are known, the repository name first."""
+    """The known labels, the repository name first."""
 
     def __post_init__(self) -> None:
         rep, ibip = self.rep, self.ibip
@@ -58,17 +53,19 @@ class LabelForms:
     #              forma-ibip = "ibip " IBIp
     @classmethod
     def from_words(cls, words: Iterable[str]) -> LabelForms:
-        """Read `rep`, a repository name, `ibip`, an IBIp; either half may be missing, and they may change places."""
+        """Parse `rep`, a repository name, `ibip`, an IBIp; either half may be missing, and they may be exchanged."""
         words = tuple(words)
-        # An Archive names itself and its software in every answer, and many speak of the same item.
+        # Cached, because an Archive names itself and its software in every answer, and many answers are about the same
+        # item.
         is_short = len(words) <= 4 and sum(map(len, words)) <= _LONGEST_REMEMBERED
         return _read_remembered(words) if is_short else _read_forms(words)
 
     @classmethod
     def from_fitting_words(cls, words: Iterable[str], preferred: Label | None = None) -> LabelForms:
-        """Read what another platform wrote, without the form that does not fit (E49); `InvalidMessage` if none does.
+        """Parse the words of another platform, without the form that does not fit (E49); raise `InvalidMessage` if none
+        does.
 
-        Of two labels that were made at different times one does not: the `preferred` one is kept, or else the name.
+        If two labels were made at different times, the `preferred` one is kept, or else the name.
         """
         words = tuple(words)
         try:
@@ -83,12 +80,12 @@ class LabelForms:
 
     @classmethod
     def parse(cls, text: str) -> LabelForms:
-        """The same from one text, as an acknowledgment has it."""
+        """Parse the same from one text, as in an acknowledgment."""
         return cls.from_words(word for word in text.split(" ") if word)
 
     @classmethod
     def of(cls, *labels: Label) -> LabelForms:
-        """The forms that consist of these labels, at most one of each form."""
+        """Return the forms that consist of these labels, at most one of each form."""
         first = labels[0] if len(labels) == 1 else None
         if isinstance(first, RepositoryName):
             return cls(rep=first)
@@ -107,8 +104,10 @@ class LabelForms:
         return tuple(word for label in self.labels for word in (_FORM_WORDS[label.form], label.spelling))
 
     def may_name(self, label: Label) -> bool:
-        """Whether `label` can be this item's: it is here, or of the form not given and the same instant (E29). One of
-        before 2008 can be any item's of which no other is known (E72)."""
+        """Return whether `label` can be this item's: it is here, or has the missing form and the same instant (E29).
+
+        A label of before 2008 can belong to any item without another known one (E72).
+        """
         if not label.is_dated:
             return self.legacy is None or self.legacy == label
         known = self.rep if label.form == "rep" else self.ibip
@@ -138,7 +137,7 @@ def _read_forms(words: tuple[str, ...]) -> LabelForms:
 
 
 def _read_each_form(words: tuple[str, ...]) -> list[Label]:
-    """The labels that can be read, the repository name first; of a form that is there twice none."""
+    """Return the readable labels, the repository name first; none of a form that is there twice."""
     if len(words) == 1:  # without the name of its form
         words = ("rep" if "." in words[0] else "ibip", *words)
     given: dict[str, list[str]] = {}
@@ -152,7 +151,7 @@ def _read_each_form(words: tuple[str, ...]) -> list[Label]:
     return [label for label in found if label is not None]
 
 
-# By the very words: labels that are equal may be spelled differently, and go out as they came in.
+# Cached by the exact words: equal labels may be spelled differently, and are sent as they were received.
 _read_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read_forms)
 
 
@@ -160,7 +159,7 @@ _read_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read_forms)
 
 
 MAX_KEY: Final = 256
-"""R Table 7.1 sets no end to the digits; no key needs more, and what is stored must be bounded."""
+"""R Table 7.1 sets no limit on the digits; no key needs more, and stored values must be bounded."""
 
 # R Table 7.1: chave = número ["-" número]
 #              número = 10*DÍGITO
@@ -170,7 +169,7 @@ _MASK = "…"
 
 
 class _Key:
-    """A secret: `str` and `repr` mask it, errors do not quote it, comparing takes the same time wherever two differ."""
+    """A secret: `str` and `repr` mask it, errors do not quote it, and comparison takes constant time."""
 
     __slots__ = ("_text",)
     _text: str
@@ -183,7 +182,7 @@ class _Key:
         object.__setattr__(self, "_text", text)
 
     def reveal(self) -> str:
-        """The digits themselves, for a message or a store."""
+        """Return the digits, for a message or a store."""
         return self._text
 
     def __eq__(self, other: object) -> bool:
@@ -213,28 +212,27 @@ class _Key:
 
 
 class RegistrationKey(_Key):
-    """What an administrator chose when registering an Archive; who knows it can include and exclude that Archive."""
+    """The key that an administrator chose at the registration of an Archive; it allows including and excluding that
+    Archive."""
 
     __slots__ = ()
 
 
 class UrlKey(_Key):
-    """What an Archive gives with its URLs and wants back in the acknowledgment."""
+    """The key that an Archive sends with its URLs and expects in the acknowledgment."""
 
     __slots__ = ()
 
 
 # --- keys that an Archive makes ---------------------------------------------------------------------------------------
 
-# The urlkey: by it an Archive knows its own answer again when the resolver acknowledges it (R §9.2).
-#
-# `<unix time>-<digits>` (R Table 7.1): eight digits of chance, so that every answer has another key; twenty-four of an
-# HMAC-SHA256 over time, chance, item and relation, so that only this Archive can make one; and what it speaks for, so
-# that nothing has to be written down per answer nor guessed from the acknowledgment, whose `ibi` is another item's
-# after a translation and is missing where metadata has no IBI.
+# A key is `<unix time>-<digits>` (R Table 7.1). Eight random digits make every key unique. Twenty-four digits are an
+# HMAC-SHA256 over time, random digits, item and relation, so that only this Archive can make one. The rest is the
+# subject of the key. So nothing is stored per answer, nor guessed from the acknowledgment: after a translation its
+# `ibi` is another item's, and it is missing for metadata without an IBI.
 
 LIFETIME: Final = 24 * 3600
-"""Seconds for which a key is good: longer than the answer it came with may be cached (E32)."""
+"""Lifetime of a key in seconds: longer than its answer may be cached (E32)."""
 MIN_SECRET: Final = 32
 
 _RANDOM_DIGITS: Final = 8
@@ -255,43 +253,45 @@ _SLACK: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class KeySubject:
-    """What a key speaks for, as it is signed and as it is carried."""
+    """The subject of a key, in its signed form and in its transmitted form."""
 
     text: bytes
     digits: bytes
     rep: RepositoryName | None = None
-    """The name under which the item is kept."""
+    """The name under which the item is stored."""
 
 
 class KnownKey(NamedTuple):
-    """A key of ours that is still good: when it was made, and what for."""
+    """A valid key of this Archive: its time and its subject."""
 
     seconds: int
     label: Label
     relation: Relation
     rep: RepositoryName | None = None
-    """Of a key that was issued in this process: the name under which the item is kept."""
+    """For a key that was issued in this process: the name under which the item is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlKeys:
-    """Makes and recognises keys. All processes that answer for one Archive share its `secret`, which is known to them
-    alone."""
+    """Makes and recognises keys. All processes that answer for one Archive share its `secret`, and nobody else knows
+    it."""
 
     secret: bytes
     lifetime: int = LIFETIME
     _inner: _Hash = field(init=False, repr=False, compare=False)
     _outer: _Hash = field(init=False, repr=False, compare=False)
-    """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
-    the time that it takes from the secret on. Never changed themselves."""
+    """The two hashes of an HMAC (RFC 2104) that have already processed the secret.
+
+    Signing with copies of them takes a third of the time. They are never changed.
+    """
 
     _issued: LruCache[str, KnownKey] = field(
         default_factory=lambda: LruCache(_MOST_ISSUED), init=False, repr=False, compare=False
     )
-    """The keys that were given within this process lately."""
+    """The keys that were recently issued in this process."""
 
     def __post_init__(self) -> None:
-        from hashlib import sha256  # heavy, and many who import this module make no keys
+        from hashlib import sha256  # slow to import, and many importers of this module make no keys
 
         if len(self.secret) < MIN_SECRET:
             raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
@@ -304,23 +304,25 @@ class UrlKeys:
         return f"UrlKeys(…, lifetime={self.lifetime})"
 
     def subject(self, item: LabelForms, relation: Relation) -> KeySubject:
-        """What the keys of all answers about that relation of that item carry; to be kept with the answer.
+        """Return the subject for the keys of all answers about that relation of that item; keep it with the answer.
 
-        A name that is too long for a key is signed and not carried: such a key counts nothing.
+        A name that is too long for a key is signed but not transmitted: such a key counts nothing.
         """
         text = f"{item.ibip or item.rep} {relation.modifier}".encode()  # an IBIp is the shorter of the two
-        # A one before the text keeps it from losing what would be leading zeros.
+        # A one before the text preserves leading zeros.
         digits = str(int.from_bytes(b"\x01" + text, "big")).encode()
         return KeySubject(text, digits if _HEAD + len(digits) <= MAX_KEY else b"", item.rep)
 
     def make(self, subject: KeySubject, seconds: int, random: int) -> bytes:
-        """The key of an answer given at that POSIX second. `random` is chance below `RANDOM_LIMIT`."""
+        """Return the key of an answer given at that POSIX second. `random` is a random number below `RANDOM_LIMIT`."""
         head = b"%010d-%08d" % (seconds, random % RANDOM_LIMIT)
         return b"%b%024d%b" % (head, self._mac(head + subject.text), subject.digits)
 
     def issue(self, subject: KeySubject, seconds: int, random: int) -> UrlKey:
-        """The same for a resolver in this process, which gives it back in a moment: it is remembered, and its signature
-        need not be checked."""
+        """Return a key for a resolver in this process, which gives it back soon.
+
+        The key is cached, so that its signature need not be verified.
+        """
         key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
         named = (
             _parse_subject(subject.text) if subject.digits else None
@@ -330,13 +332,13 @@ class UrlKeys:
         return key
 
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
-        """What the key says, if it is one of ours and still good at that second; None for everything else."""
+        """Return the content of a key that is ours and valid at that second; None otherwise."""
         known = self._issued.find(key.reveal()) or self._read_signed(key)
         is_good = known is not None and known.seconds - _SLACK <= seconds <= known.seconds + self.lifetime
         return known if is_good else None
 
     def _read_signed(self, key: UrlKey) -> KnownKey | None:
-        """When it was made and for what, if it was signed by us."""
+        """Return the time and subject of a key that we signed; None for any other."""
         from hmac import compare_digest
 
         text = key.reveal().encode()
@@ -358,7 +360,7 @@ class UrlKeys:
 
 
 def _decode_subject(digits: bytes) -> bytes | None:
-    """The text that the digits stand for; None if they are not written as we write them, or stand for none."""
+    """Return the text that the digits encode; None if they are not in our notation, or encode none."""
     number = int(digits)
     text = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return text[1:] if text[:1] == b"\x01" and digits[:1] != b"0" else None
@@ -366,7 +368,7 @@ def _decode_subject(digits: bytes) -> bytes | None:
 
 @lru_cache(maxsize=1024)
 def _parse_subject(subject: bytes) -> tuple[Label, Relation] | None:
-    """Only what we have signed comes here; but an older version of ours may have signed it."""
+    """Parse the subject. Only signed subjects come here, but an older version may have signed them."""
     try:
         label, _, modifier = subject.decode("ascii").partition(" ")
         return parse(label), Relation.from_modifier(modifier, registered=False)

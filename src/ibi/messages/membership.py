@@ -1,9 +1,4 @@
-"""How an Archive is registered with a resolver, joins those that it asks, and leaves them.
-
-Membership: how an Archive joins those that the resolver asks, and leaves them (R §7.2).
-
-The e-mail by which an administrator registers an Archive (R §7.1, Example 7.1).
-"""
+"""Membership messages: how an Archive joins the Archives that the resolver asks, and leaves them (R §7.2)."""
 
 from __future__ import annotations
 
@@ -26,21 +21,23 @@ if TYPE_CHECKING:
 
 
 FEED_PATH: Final = "/api/changes"
-"""Where this make of Archive tells of its changes."""
+"""The path where Archives of this software publish their changes."""
 COPIES_PATH: Final = "/api/archive/copies"
-"""Where this make of Archive tells who holds its Copies (E84)."""
+"""The path where Archives of this software name the holders of their Copies (E84)."""
 PATH_FORM: Final = re.compile(r"/[A-Za-z0-9._~/-]{1,200}")
-"""A path on an Archive's own server, as it may give one to a resolver."""
+"""A path on an Archive's own server, in the form that a resolver accepts."""
 MOST_HOSTS: Final = 64
-"""Hosts that one Archive may declare."""
+"""Most hosts that one Archive may declare."""
 KEY_NAME: Final = "archivekey"
-"""The pair, or the line of a registration mail, with the public key of the Archive (E81)."""
+"""The pair, or the line of a registration e-mail, with the public key of the Archive (E81)."""
 _SIGNATURE: Final = "archivesignature"
 _CHALLENGE: Final = "challenge"
 _CHALLENGE_WORD: Final = re.compile(r"[A-Za-z0-9_-]{16,64}")
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
-"""For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
-R Table 7.2 does not have them, and readers of another make ignore them."""
+"""For each form, the pair with the label of the Archive's service in that form beside `archiveserviceibi` (E59).
+
+R Table 7.2 does not have them, and other implementations ignore them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +54,17 @@ class _MembershipRequest(ServiceRequest):
     other_label: Label | None = None
     """`archive_service_ibi` in its other form (E59)."""
     hosts: tuple[str, ...] = ()
-    """Where URLs of the Archive lead besides its own address, which it declares with its key (E31)."""
+    """Hosts of the Archive's URLs besides its own address, which it declares with its key (E31)."""
     feed: str | None = None
-    """The path at which it tells of its changes, if it does (E80)."""
+    """The path where it publishes its changes, if it does (E80)."""
     archive_key: PublicKey | None = None
-    """With which the Archive signs (E81)."""
+    """The key with which the Archive signs (E81)."""
     key_changes: tuple[str, ...] = ()
-    """The statements by which its former keys named the next ones, the oldest first (E83)."""
+    """The statements by which its former keys named their successors, the oldest first (E83)."""
     signature: str | None = None
     """A statement over all other pairs (`ibi.messages.signatures`)."""
     received_digest: str | None = field(default=None, repr=False, compare=False)
-    """The digest of all pairs that came, also those that are not known here."""
+    """The digest of all received pairs, including unknown ones."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {
@@ -104,13 +101,13 @@ class _MembershipRequest(ServiceRequest):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The forms of the Archive's label that the request gives, the one of R Table 7.2 first."""
+        """The forms of the Archive's label in the request, the one of R Table 7.2 first."""
         label, other = self.archive_service_ibi, self.other_label
         return (label,) if other is None else (label, other)
 
     @property
     def pairs_digest(self) -> str:
-        """The digest of all pairs but the signature, in one order, whichever order they came in: SHA-256."""
+        """The SHA-256 digest of all pairs except the signature, in a fixed order, whatever order they came in."""
         return self.received_digest or _digest([(SUBJECT, self.subject.value), *self._pairs()])
 
     @classmethod
@@ -176,8 +173,10 @@ def _digest(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _other_label(found: Mapping[str, str]) -> Label | None:
-    """The form that `archiveserviceibi` does not have. An Archive may give both pairs: the one that repeats it says
-    nothing new."""
+    """Return the form that `archiveserviceibi` does not have.
+
+    An Archive may send both pairs; the one that repeats it is ignored.
+    """
     label = take(found, "archiveserviceibi", parse)
     given = (take(found, name, parse) for name in FORM_NAMES.values() if found.get(name))
     return next((each for each in given if each != label), None)
@@ -202,14 +201,14 @@ class InclusionConfirmationRequest(ServiceRequest):
     """The resolver calls back the Archive that wants to be included (R §7.2, message 3)."""
 
     challenge: str | None = None
-    """A word drawn at random, by signing which the Archive proves that it has its key (E81)."""
+    """A random word that the Archive signs to prove that it has its key (E81)."""
 
     subject: ClassVar[ServiceSubject] = ServiceSubject.INCLUSION_CONFIRMATION_REQUEST
     names: ClassVar[frozenset[str]] = frozenset({_CHALLENGE})
 
     @classmethod
     def _from_pairs(cls, found: Mapping[str, str]) -> InclusionConfirmationRequest:
-        """A challenge of another kind is left out: R's readers do not know any."""
+        """Read the request. A challenge in another format is ignored: R's readers do not know any."""
         challenge = found.get(_CHALLENGE, "")
         return cls(challenge if _CHALLENGE_WORD.fullmatch(challenge) else None)
 
@@ -225,7 +224,7 @@ MAIL_SUBJECT: Final = "Solicitação de cadastro de um novo Arquivo"
 """The subject of R Example 7.1."""
 
 MAIL_LIMIT: Final = 1 << 18
-"""Bytes of an e-mail that are read: two or three lines, and whatever a mail program adds to them."""
+"""Most bytes of an e-mail that are read: two or three lines, and additions of mail programs."""
 
 _SERVICE: Final = "archiveserviceibi"
 _KEY: Final = "registrationkey"
@@ -241,15 +240,15 @@ Chave de cadastro:
 {_KEY} = {{key}}
 {{archive_key}}"""
 
-# What mail programs put around a line: blanks, marks of quotation and of emphasis.
+# Additions of mail programs around a line: blanks, marks of quotation and of emphasis.
 _MARGIN: Final = " \t\xa0>|*"
 
-# Where HTML begins a line, and all else that it puts between words. Each is found in time linear in the text.
+# The tags at which HTML begins a line, and all others. Each is found in time linear in the text.
 _NEW_LINE: Final = re.compile(r"<(?:br|/?(?:p|div|tr|li|h[1-6]|blockquote|pre|table))\b[^<>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]*>")
 
-# The library's reader nests as deep as a mail asks it to, and takes the square of the length of these fields and a good
-# while for every line and part: hostile mails are sorted out before it sees them.
+# Hostile e-mails are rejected before the library parses them. Its parser nests as deep as an e-mail demands. It takes
+# quadratic time in the length of these fields, and much time for every line and part.
 _STRUCTURE = re.compile(rb"^content-[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _MAX_STRUCTURE: Final = 64
 _MAX_FIELD: Final = 1000
@@ -261,7 +260,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RegistrationMail:
-    """What a registration says: the IBI of the Archive's service, and the key its administrator chose."""
+    """The content of a registration: the IBI of the Archive's service, and the key its administrator chose."""
 
     service_label: Label
     key: RegistrationKey
@@ -281,15 +280,17 @@ class RegistrationMail:
 
     @property
     def body(self) -> str:
-        """The text of R Example 7.1, with a line more for each of the other form and the public key if they are told.
-        It shows the registration key: that is what it is for."""
+        """The text of R Example 7.1, with additional lines for the other form and the public key, if given.
+
+        It shows the registration key, as its purpose requires.
+        """
         other = self.other_label
         form = "" if other is None else f"{FORM_NAMES[other.form]} = {other.spelling}\n"
         signs = "" if self.archive_key is None else f"{KEY_NAME} = {self.archive_key}\n"
         return _BODY.format(service=self.service_label.spelling, form=form, key=self.key.reveal(), archive_key=signs)
 
     def to_message(self, sender: str, recipient: str, date: Instant | None = None) -> bytes:
-        """A whole message (RFC 5322). Without `date`, the server that takes it in has to add one."""
+        """Return a whole message (RFC 5322). Without `date`, the first server must add one."""
         from email.message import EmailMessage
         from email.policy import SMTP
         from email.utils import formatdate
@@ -305,13 +306,13 @@ class RegistrationMail:
 
     @classmethod
     def parse(cls, mail: bytes | str, *, limit: int = MAIL_LIMIT) -> RegistrationMail:
-        """Read a whole message or its text alone; `InvalidMessage` if one is missing or there are two."""
+        """Parse a whole message or its text alone; raise `InvalidMessage` if a line is missing or there are two."""
         raw = mail.encode(errors="replace") if isinstance(mail, str) else mail
         if len(raw) > limit:
             raise InvalidMessage("…", limit, "it has more than {limit} bytes", limit=limit)
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         _check_structure(raw)
-        # Some line of a text without a head may look like one: then the text as it stands is the second guess.
+        # A line of a text without a header may look like one: then the text as it stands is the second attempt.
         for text in (_plain_text(raw), _text_without_head(raw)):
             found = [*_lines(text)]
             if {name for name, _ in found} >= {_SERVICE, _KEY}:
@@ -333,7 +334,7 @@ def _check_structure(raw: bytes) -> None:
 
 
 def _the_one(found: list[tuple[str, str]], name: str, reader: Callable[[str], T]) -> T:
-    """The value that all lines of a name give: a reply that quotes the mail repeats them."""
+    """Return the value that all lines of a name give: a reply that quotes the e-mail repeats them."""
     read = {values.read(name, text, reader) for given, text in found if given == name}
     if not read:
         raise MissingPair(name, 0, "the line {name} = … is missing", name=name)
@@ -349,7 +350,7 @@ def _other_form(found: list[tuple[str, str]], service: Label) -> Label | None:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of R Example 7.1 in a text: names in any case, marks around and links after the value dropped."""
+    """Yield the lines of R Example 7.1 in a text: names in any case, without marks around and links after the value."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         name, equals, value = line.partition("=")
@@ -362,8 +363,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain_text(raw: bytes) -> str:
-    """All text/plain parts of a message, or those in HTML if it has no other; what has no head is text and nothing
-    else."""
+    """Return all text/plain parts of a message, or its HTML parts if it has no others; a text without a header as it
+    is."""
     from email import message_from_bytes
 
     message = message_from_bytes(raw)
@@ -377,14 +378,14 @@ def _plain_text(raw: bytes) -> str:
 
 
 def _without_tags(html: str) -> str:
-    """What HTML says, its lines where a reader sees them."""
+    """Return the text of HTML, with line breaks where a reader sees them."""
     from html import unescape
 
     if not _names_both(html):
         return ""
     lines = _TAG.sub("", _NEW_LINE.sub("\n", html.replace("\n", " "))).split("\n", _MAX_LINES)
-    # Only lines with a name are written out, and the next ones, where a value may stand: a mail may be made of nothing
-    # but characters by their number.
+    # Only lines with a name are unescaped, and the lines after them, which may hold a value: an e-mail may consist of
+    # character references only.
     named = [any(name in line.lower() for name in _NAMES) for line in lines]
     near = (line for line, is_named, follows in zip(lines, named, [False, *named], strict=False) if is_named or follows)
     return unescape("\n".join(near))
@@ -396,14 +397,14 @@ def _names_both(text: str) -> bool:
 
 
 def _text_without_head(raw: bytes) -> str:
-    """A text that was cut out of its message: what the head would have said of its encoding has to be guessed."""
+    """Decode a text that was cut out of its message: its encoding must be guessed without the header."""
     from quopri import decodestring
 
     return _decode_text(decodestring(raw) if b"=3D" in raw else raw)
 
 
 def _decode_text(raw: bytes) -> str:
-    """The lines that matter are ASCII in every character set; what is around them only has to be some text."""
+    """Decode the text. The relevant lines are ASCII in every character set; the others only have to be some text."""
     try:
         return raw.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Requests: what Archives ask of the resolver, and the resolver of Archives (R §6.1, §7.2, §8.2).
+"""Requests of Archives to the resolver, and of the resolver to Archives (R §6.1, §7.2, §8.2).
 
-Each is a frozen value that is written as the query of a GET request, its pairs sorted by name (E27), and read from one
-in any order. Labels go out as they were spelled when they came in.
+Each is a frozen value. It is written as the query of a GET request, with its pairs sorted by name (E27), and read in
+any order. Labels are sent as they were spelled on arrival.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ibi.vocabulary import ContentType, State
 
 @dataclass(frozen=True, slots=True)
 class UrlRequest(ServiceRequest):
-    """The resolver asks an Archive where an item is (R Table 8.9).
+    """The resolver asks an Archive for the location of an item (R Table 8.9).
 
     There is no field for the user's languages nor for a wish to see the Original: an Archive must not learn of either.
-    `file_path` is decoded; octets of it that are not UTF-8 stand there as PEP 383 has them. `spelled_path` is the same
-    as the link has it, percent signs and all, so that the Archive gets the octets that the reader sent (E33).
+    `file_path` is decoded; octets that are not UTF-8 are in it as PEP 383 encodes them. `spelled_path` is the same as
+    the link has it, with percent signs, so that the Archive gets the octets that the reader sent (E33).
     """
 
     client_addresses: tuple[IpAddress, ...]
@@ -76,9 +76,9 @@ _YES: Final = "yes"
 class Acknowledgment(ServiceRequest):
     """The resolver tells an Archive that its URL was the one chosen (R Table 8.11).
 
-    The resolver always gives `state`; what is read may lack it, as R Example 8.9 does (E19). `url` and
-    `persistent_url` are written with their own percent signs (E25): see `ibi.messages.values` for what a reader gets.
-    `is_robot` is an extra pair, written for robots alone: readers that do not know it pass over it (E32).
+    The resolver always gives `state`; a received request may lack it, as R Example 8.9 does (E19). `url` and
+    `persistent_url` are written with their own percent signs (E25): `ibi.messages.values` describes the result for a
+    reader. `is_robot` is an extra pair, written only for robots: readers that do not know it ignore it (E32).
     """
 
     client_addresses: tuple[IpAddress, ...]
@@ -103,7 +103,7 @@ class Acknowledgment(ServiceRequest):
         object.__setattr__(self, "persistent_url", values.read("url.persistent", self.persistent_url, values.url))
 
     def for_clients(self, clients: tuple[IpAddress, ...]) -> Acknowledgment:
-        """The same on behalf of others. What stays was read when this was made, and is not read again."""
+        """Return the same for other clients. Unchanged values were validated before, and are not validated again."""
         values.read("clientinformation.ipaddress", clients, values.checked_addresses)
         made, put = object.__new__(Acknowledgment), object.__setattr__
         put(made, "client_addresses", clients)
@@ -117,7 +117,7 @@ class Acknowledgment(ServiceRequest):
         return made
 
     def for_robot(self) -> Acknowledgment:
-        """The same on behalf of a robot."""
+        """Return the same for a robot."""
         made = self.for_clients(self.client_addresses)
         object.__setattr__(made, "is_robot", True)
         return made
@@ -161,7 +161,7 @@ _KINDS: Final[Mapping[ServiceSubject, type[Request]]] = {
 
 
 def parse_request(query: str) -> Request:
-    """Read a request of any kind.
+    """Parse a request of any kind.
 
     The error's `code` is `missing-subject`, `unknown-subject`, `missing-pair`, `repeated-pair` or, for everything else,
     `invalid-message`.
@@ -171,12 +171,14 @@ def parse_request(query: str) -> Request:
 
 
 def parse_archive_request(query: str) -> Request | ServiceSubject:
-    """Read a request as an Archive does. Only the subject of a `urlRequest` or an acknowledgment whose other pairs are
-    missing or cannot be read (E18); a path alone that cannot be read is that of no file (E16).
+    """Parse a request as an Archive does.
 
-    R Algorithm 2, lines 2 to 4 answers that `urlRequest` with nothing, and a resolver of another make that does not
-    look at the status would take any text for an answer. R Algorithm 1, line 20 looks at no pair of an acknowledgment.
-    What is wrong with the subject, or with the pairs as such, is an error as in `parse_request`.
+    Return only the subject of a `urlRequest` or an acknowledgment with other pairs that are missing or cannot be read
+    (E18). A path that cannot be read stands for a missing file (E16).
+
+    R Algorithm 2, lines 2 to 4 answers that `urlRequest` with nothing, and a resolver that ignores the status would
+    take any text for an answer. R Algorithm 1, line 20 reads no pair of an acknowledgment. An error in the subject, or
+    in the pairs as such, is raised as in `parse_request`.
     """
     try:
         return parse_request(query)
@@ -192,9 +194,9 @@ def parse_archive_request(query: str) -> Request | ServiceSubject:
 
 
 def _without_readable_path(query: str) -> UrlRequest | None:
-    """The request whose path cannot be read, as one for a file that there is not; None if that is not all of it.
+    """Return a request with an unreadable path as one for a missing file; None if anything else is wrong.
 
-    R CRIARPARURL gives no URL where the item has no such file, and looks at no path beside `GetMetadata`.
+    R CRIARPARURL gives no URL if the item has no such file, and ignores the path beside `GetMetadata`.
     """
     pairs = decode_query(query)
     if not any(name == values.PATH_NAME for name, _ in pairs):
@@ -208,10 +210,10 @@ def _without_readable_path(query: str) -> UrlRequest | None:
 
 
 def _fitting_forms(text: str) -> LabelForms:
-    """E49: what an Archive gave in its answer comes back as it was."""
+    """Return the fitting forms (E49): the forms from an Archive's answer come back unchanged."""
     return LabelForms.from_fitting_words(word for word in text.split(" ") if word)
 
 
 def _verb_list(text: str) -> VerbList:
-    # A resolver of another make sends what it united by R 8.2: repetitions are dropped as ours drops them (E15).
+    # A resolver of another make sends its union by R 8.2: repetitions are dropped as in ours (E15).
     return VerbList.union(Relation.ITSELF, text, registered=False)

@@ -1,9 +1,9 @@
 """Signatures of requests and answers of membership, of confirmations, and of changes of keys (E81 to E83).
 
-R knows of a registration key alone, which travels with every request and can be overheard. An Archive therefore signs
-what it asks of a resolver: all pairs of the request, for which resolver they are, when, and a word that is used once.
-The resolver signs its answer to it. Both are in an extra pair or an HTTP field of their own, which others ignore.
-Before an Archive sends its registration key again, the resolver has to prove the key by which it is known.
+R knows only a registration key, which travels with every request and can be overheard. An Archive therefore signs its
+requests to a resolver: all pairs, the resolver addressed, the time, and a nonce. The resolver signs its answer. Both
+signatures are in an extra pair or HTTP field, which others ignore. Before an Archive sends its registration key again,
+the resolver must prove its known key.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.signing import InvalidStatement, PublicKey, SigningKey, Statement, read_statement, sign_statement
 
 MOST_CHANGES: Final = 8
-"""Changes of a key that are told and followed at a time."""
+"""Most changes of a key that are sent and followed at a time."""
 LONGEST_WORD: Final = 64
-"""Characters of a word that is used once."""
+"""Most characters of a nonce."""
 _LATEST: Final = 1 << 53
-"""Of a time in milliseconds: what JSON of any make can carry."""
+"""Limit of a time in milliseconds: the range of integers in any JSON implementation."""
 
 _REQUEST: Final = "membership-request"
 _ANSWER: Final = "membership-answer"
@@ -42,25 +42,25 @@ SignedRequest = TypeVar("SignedRequest", bound=InclusionRequest | ExclusionReque
 
 
 def milliseconds(instant: Instant) -> int:
-    """Since 1970, rounded down, as signatures tell the time."""
+    """Return the milliseconds since 1970, rounded down, as in signatures."""
     return int(instant.as_fraction() * 1000)
 
 
 class RequestSignature(NamedTuple):
-    """What the signature of a request says, whose digest is that of the pairs that came with it."""
+    """The content of the signature of a request; its digest is that of the received pairs."""
 
     signer: PublicKey
     audience: str
-    """The public key of the resolver that is asked, or its address as long as the Archive does not know its key."""
+    """The public key of the addressed resolver, or its address while the Archive does not know its key."""
     at: int
-    """When it was signed, in milliseconds since 1970."""
+    """The time of the signature, in milliseconds since 1970."""
     nonce: str
 
 
 def sign_request(
     request: SignedRequest, key: SigningKey, audience: str, at: int, nonce: str, changes: Iterable[str] = ()
 ) -> SignedRequest:
-    """The request with the Archive's key, the changes that led to it, and a signature over all pairs."""
+    """Return the request with the Archive's key, the changes that led to it, and a signature over all pairs."""
     told = tuple(changes)[-MOST_CHANGES:]
     bare = replace(request, archive_key=key.public, key_changes=told, signature=None, received_digest=None)
     claims = {"digest": bare.pairs_digest, "to": audience, "at": at, "nonce": nonce}
@@ -68,8 +68,10 @@ def sign_request(
 
 
 def read_request_signature(request: InclusionRequest | ExclusionRequest) -> RequestSignature | None:
-    """Who signed the request; None if it has no signature. `InvalidStatement` if the signature is not one of just these
-    pairs, by the key that the request gives."""
+    """Return the signature of the request; None if it has none.
+
+    Raise `InvalidStatement` if it is not a signature of exactly these pairs, by the key in the request.
+    """
     if request.signature is None:
         return None
     found = read_statement(request.signature, _REQUEST)
@@ -81,12 +83,12 @@ def read_request_signature(request: InclusionRequest | ExclusionRequest) -> Requ
 
 
 def sign_answer(nonce: str, answer: InclusionStatus | ExclusionStatus, key: SigningKey) -> str:
-    """The resolver's signature of its answer to the request with that nonce."""
+    """Return the resolver's signature of its answer to the request with that nonce."""
     return sign_statement(_ANSWER, _answer_claims(nonce, answer), key)
 
 
 def read_answer(text: str, nonce: str, answer: InclusionStatus | ExclusionStatus) -> PublicKey:
-    """Who signed just this answer to just this request; `InvalidStatement` if it is of another."""
+    """Return the signer of exactly this answer to this request; raise `InvalidStatement` if it is of another."""
     found = read_statement(text, _ANSWER)
     if found.claims != _answer_claims(nonce, answer):
         raise InvalidStatement(text, 0, "it is of another answer")
@@ -98,12 +100,12 @@ def _answer_claims(nonce: str, answer: InclusionStatus | ExclusionStatus) -> dic
 
 
 def sign_confirmation(challenge: str, key: SigningKey) -> str:
-    """What proves to who called back that this Archive has the key."""
+    """Return the proof, for a resolver that called back, that this Archive has the key."""
     return sign_statement(_CONFIRMATION, {"challenge": challenge}, key)
 
 
 def read_confirmation(text: str, challenge: str) -> PublicKey:
-    """The key that the one who answered has; `InvalidStatement` if it answered another challenge."""
+    """Return the key of the answering Archive; raise `InvalidStatement` if it answered another challenge."""
     found = read_statement(text, _CONFIRMATION)
     if found.claims.get("challenge") != challenge:
         raise InvalidStatement(text, 0, "it is of another challenge")
@@ -111,12 +113,12 @@ def read_confirmation(text: str, challenge: str) -> PublicKey:
 
 
 def sign_proof(challenge: str, key: SigningKey) -> str:
-    """What proves to an Archive that the resolver it asks has the key."""
+    """Return the proof, for an Archive, that the resolver it asks has the key."""
     return sign_statement(_PROOF, {"challenge": challenge}, key)
 
 
 def read_proof(text: str, challenge: str) -> PublicKey:
-    """The key that the resolver has; `InvalidStatement` if it answered another challenge."""
+    """Return the key of the resolver; raise `InvalidStatement` if it answered another challenge."""
     found = read_statement(text, _PROOF)
     if found.claims.get("challenge") != challenge:
         raise InvalidStatement(text, 0, "it is of another challenge")
@@ -124,12 +126,13 @@ def read_proof(text: str, challenge: str) -> PublicKey:
 
 
 def sign_kept(challenge: str, register: str, key: SigningKey) -> str:
-    """What proves to a resolver that lost its register that this Archive has the key, and keeps just this one."""
+    """Return the proof, for a resolver that lost its register, that this Archive has the key and keeps this
+    register."""
     return sign_statement(_KEPT, _kept_claims(challenge, register), key)
 
 
 def read_kept(text: str, challenge: str, register: str) -> PublicKey:
-    """The key of the Archive that keeps the register; `InvalidStatement` if it proves that of another one."""
+    """Return the key of the Archive that keeps the register; raise `InvalidStatement` if it proves another one."""
     found = read_statement(text, _KEPT)
     if found.claims != _kept_claims(challenge, register):
         raise InvalidStatement(text, 0, "it is of another register")
@@ -141,22 +144,22 @@ def _kept_claims(challenge: str, register: str) -> dict[str, object]:
 
 
 class NotificationSignature(NamedTuple):
-    """What the signature of a notification says, whose digest is that of the body that came with it."""
+    """The content of the signature of a notification; its digest is that of the received body."""
 
     signer: PublicKey
     to: str
-    """The server to whose inbox it is sent."""
+    """The server with the inbox to which it is sent."""
     at: int
-    """When it was signed, in milliseconds since 1970."""
+    """The time of the signature, in milliseconds since 1970."""
 
 
 def sign_notification(body: bytes, to: str, at: int, key: SigningKey) -> str:
-    """By which an inbox knows that a notification comes from a registered Archive."""
+    """Return the signature by which an inbox recognises a notification from a registered Archive."""
     return sign_statement(_NOTIFICATION, {"digest": sha256(body).hexdigest(), "to": to, "at": at}, key)
 
 
 def read_notification_signature(text: str, body: bytes) -> NotificationSignature:
-    """Who signed just this body; `InvalidStatement` if it is of another."""
+    """Return the signature of exactly this body; raise `InvalidStatement` if it is of another."""
     found = read_statement(text, _NOTIFICATION)
     if _text(found, "digest") != sha256(body).hexdigest():
         raise InvalidStatement(text, 0, "it is of another notification")
@@ -164,24 +167,24 @@ def read_notification_signature(text: str, body: bytes) -> NotificationSignature
 
 
 class FollowerSignature(NamedTuple):
-    """What an Archive says of itself to one that it follows."""
+    """The statement of an Archive to an Archive that it follows."""
 
     signer: PublicKey
     to: str
     """The server that it follows."""
     at: int
-    """When it was signed, in milliseconds since 1970."""
+    """The time of the signature, in milliseconds since 1970."""
     prefixes: frozenset[str]
-    """Of which it keeps Copies; empty for all items."""
+    """The prefixes of which it keeps Copies; empty for all items."""
 
 
 def sign_follower(prefixes: Iterable[str], to: str, at: int, key: SigningKey) -> str:
-    """By which an Archive learns who keeps Copies of its items."""
+    """Return the signature by which an Archive learns which Archive keeps Copies of its items."""
     return sign_statement(_FOLLOWER, {"prefixes": sorted(prefixes), "to": to, "at": at}, key)
 
 
 def read_follower_signature(text: str) -> FollowerSignature:
-    """`InvalidStatement` if it is none."""
+    """Return the signature; raise `InvalidStatement` if it is none."""
     found = read_statement(text, _FOLLOWER)
     prefixes: Any = found.claims.get("prefixes")
     is_list = isinstance(prefixes, list) and all(isinstance(each, str) for each in prefixes)
@@ -193,14 +196,14 @@ def read_follower_signature(text: str) -> FollowerSignature:
 
 
 def sign_key_change(old: SigningKey, new: PublicKey, at: int) -> str:
-    """The word of the old key that the new one takes its place, since that POSIX second."""
+    """Return the statement of the old key that the new one replaces it, since that POSIX second."""
     return sign_statement(_CHANGE, {"key": str(new), "at": at}, old)
 
 
 def leads_to(known: PublicKey, current: PublicKey, changes: Iterable[str]) -> bool:
-    """Whether the `known` key, or those that it named one after the other, named the `current` one.
+    """Return whether the `known` key, or a chain of keys from it, named the `current` one.
 
-    What cannot be read is passed over: it proves nothing.
+    Unreadable changes are ignored: they prove nothing.
     """
     named = dict(filter(None, map(_read_change, tuple(changes)[-MOST_CHANGES:])))
     for _ in range(len(named) + 1):
@@ -214,7 +217,7 @@ def leads_to(known: PublicKey, current: PublicKey, changes: Iterable[str]) -> bo
 
 
 def former_keys(current: PublicKey, changes: Iterable[str]) -> tuple[PublicKey, ...]:
-    """The keys that named the `current` one, or one after the other a key that did: the latest first."""
+    """Return the keys that named the `current` one, directly or through a chain, the latest first."""
     named = dict(filter(None, map(_read_change, tuple(changes)[-MOST_CHANGES:])))
     found: dict[PublicKey, None] = {}
     while (before := next((old for old, new in named.items() if new == current), None)) is not None:
@@ -225,8 +228,7 @@ def former_keys(current: PublicKey, changes: Iterable[str]) -> tuple[PublicKey, 
 
 
 def replaced_at(key: PublicKey, changes: Iterable[str]) -> int | None:
-    """When the key was replaced, in POSIX seconds, by the earliest word of its own among these statements; None if they
-    say nothing of it."""
+    """Return when the key was replaced, in POSIX seconds, by its own earliest statement; None if there is none."""
     times = []
     for text in changes:
         with suppress(InvalidInput):

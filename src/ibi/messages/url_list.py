@@ -1,6 +1,7 @@
-"""The answer to a `urlRequest`: what an Archive knows of an item and of its relations (R §9.2, Tables 9.3 to 9.5).
+"""The answer to a `urlRequest`: the knowledge of an Archive about an item and its relations (R §9.2, Tables 9.3 to
+9.5).
 
-An Archive that has no such item answers with no pairs at all; one that has deleted its Original says so and no more.
+An Archive without such an item answers with no pairs at all. An Archive that has deleted its Original says only that.
 """
 
 from __future__ import annotations
@@ -26,19 +27,22 @@ _UNQUALIFIED: Final = frozenset({"ibi.archiveservice", "ibi.nextedition", "ibi.p
 _NEEDED: Final = _QUALIFIED - {"timestamp"}
 _NO_NAMES: Final[Mapping[str, str]] = {}
 MOST_ENTRIES: Final = 512
-"""Entries of an answer that is read. Of an item in 24 languages, with metadata in the two forms that R Table 9.5 has,
-all the relations of that table in which one language is named come to 331; an answer with thousands is no item's."""
+"""Most entries of an answer that are read.
+
+An item in 24 languages, with metadata in the two forms that R Table 9.5 has, has 331 relations of that table in which
+one language is named. An answer with thousands is no item's.
+"""
 _LONGEST_REMEMBERED: Final = 64
-"""Characters of a name or a value that may come again; what is longer is not worth remembering."""
+"""Characters of a name or a value that may come again; longer ones are not worth caching."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class UrlEntry:
-    """What is known of the item that stands in one relation to the item asked for (R Algorithm 2, lines 22 to 32).
+    """The item in one relation to the item asked for (R Algorithm 2, lines 22 to 32).
 
-    It has a URL, or an IBI to ask for, or both; with a URL come what it yields, its state and, unless an Archive
+    It has a URL, or an IBI to ask for, or both. A URL comes with its content type, its state and, unless an Archive
     leaves it out, the time of its last update.
     """
 
@@ -85,14 +89,14 @@ class UrlEntry:
 
 
 class LeftOut(NamedTuple):
-    """A pair of an answer that could not be read, or only `in_part`, and why."""
+    """A pair of an answer that could not be read, or only `in_part`, and the reason."""
 
     name: str
     why: str
     in_part: bool = False
 
     def is_needed_for(self, relation: Relation) -> bool:
-        """Whether it could have led to what a `relation` wants (E47): by a URL, or by the IBI of an item on the way."""
+        """Return whether it could have led to a `relation` (E47): by a URL, or by the IBI of an item on the way."""
         if self.in_part:
             return False
         if self.name == "ibi.nextedition":
@@ -105,9 +109,9 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _ArchiveAnswer:
-    """What every answer to a `urlRequest` says of the Archive (R Algorithm 2, lines 6 to 10).
+    """The part about the Archive in every answer to a `urlRequest` (R Algorithm 2, lines 6 to 10).
 
-    An answer that was received may lack any of it (E47); who was asked is known without.
+    A received answer may lack any of it (E47): the resolver knows which Archive it asked.
     """
 
     archive_address: str | None
@@ -122,7 +126,7 @@ class _ArchiveAnswer:
         return Pairs((*self._archive_pairs(), *self._item_pairs()))
 
     def encode(self) -> bytes:
-        """The body of the answer."""
+        """Return the body of the answer."""
         return self.to_pairs().encode()
 
     def _archive_pairs(self) -> Iterator[tuple[str, Value]]:
@@ -153,10 +157,10 @@ class Deletion(_ArchiveAnswer):
 
 @dataclass(frozen=True, slots=True)
 class UrlList(_ArchiveAnswer):
-    """Where the item is, and what is related to it (R Algorithm 2, lines 16 to 33).
+    """The location of an item, and its related items (R Algorithm 2, lines 16 to 33).
 
-    `entries` are kept in the order of their qualifiers, whatever order they are given in, one for each relation; that
-    of the item itself is always there and has an IBI. Without a URL there is no need of a `url_key`.
+    `entries` are kept in the order of their qualifiers, whatever order they are given in, one for each relation. The
+    entry of the item itself is always there and has an IBI. Without a URL, no `url_key` is needed.
     """
 
     entries: tuple[UrlEntry, ...]
@@ -177,11 +181,11 @@ class UrlList(_ArchiveAnswer):
     def ibi(self) -> LabelForms:
         """The forms of the item asked for."""
         ibi = self.entries[0].ibi
-        assert ibi is not None  # no list is built without it
+        assert ibi is not None  # no list is created without it
         return ibi
 
     def with_key(self, url_key: UrlKey) -> UrlList:
-        """The same list with another key. What was checked when this one was built is not checked again."""
+        """Return the same list with another key. Values that were validated before are not validated again."""
         made = object.__new__(UrlList)
         for name in _FIELDS:
             object.__setattr__(made, name, getattr(self, name))
@@ -189,11 +193,11 @@ class UrlList(_ArchiveAnswer):
         return made
 
     def entry(self, relation: Relation = Relation.ITSELF) -> UrlEntry | None:
-        """What is known of exactly that relation."""
+        """Return the entry of exactly that relation."""
         return next((entry for entry in self.entries if entry.relation == relation), None)
 
     def lacks(self, relation: Relation) -> bool:
-        """Whether something was left out that could have led to what a `relation` wants."""
+        """Return whether a pair was left out that could have led to a `relation`."""
         return any(left_out.is_needed_for(relation) for left_out in self.left_out)
 
     def _item_pairs(self) -> Iterator[tuple[str, Value]]:
@@ -209,17 +213,17 @@ _FIELDS: Final = tuple(each.name for each in fields(UrlList) if each.name != "ur
 
 
 def parse_url_list(pairs: Pairs, asked: Label | None = None) -> UrlList | Deletion | None:
-    """Read the answer to a `urlRequest`; None if it is empty, because the Archive has no such item.
+    """Parse the answer to a `urlRequest`; return None if it is empty, because the Archive has no such item.
 
     Names that R §9.2 does not have are ignored. Pairs that cannot be read are left out, and named in `left_out` of the
-    answer (E47): who asked knows which of them are needed. `InvalidMessage` if nothing can be read that leads anywhere.
-    With the label that was `asked` for, the item's own `ibi` has to be there, and need not be readable.
+    answer (E47): the resolver knows which of them are needed. Raise `InvalidMessage` if no readable part leads
+    anywhere. With the label that was `asked` for, the item's own `ibi` must be there, but need not be readable.
     """
     return _AnswerReader(pairs, asked).read() if pairs else None
 
 
 class _AnswerReader:
-    """Reads what can be read of an answer, and takes note of the rest."""
+    """Reads the readable parts of an answer, and records the rest."""
 
     def __init__(self, pairs: Pairs, asked: Label | None) -> None:
         self._pairs, self._asked = pairs, asked
@@ -254,27 +258,27 @@ class _AnswerReader:
         )
 
     def _item(self, ibi: LabelForms | None) -> LabelForms:
-        """The forms of the item: as they are given or, if those cannot be read, the label that was asked for."""
+        """Return the forms of the item: as given or, if those cannot be read, the label that was asked for."""
         if ibi is not None:
             return ibi
         return self._refuse_item() if self._asked is None or "ibi" not in self._pairs else LabelForms.of(self._asked)
 
     def _name_entry(self, entry: UrlEntry | None) -> UrlEntry:
-        """The entry of the item itself, with the forms of the item."""
+        """Return the entry of the item itself, with the forms of the item."""
         if entry is None:
             return UrlEntry(Relation.ITSELF, self._item(None))
         return entry if entry.ibi is not None else replace(entry, ibi=self._item(None))
 
     def _refuse_item(self) -> LabelForms:
-        """Raise what is wrong with the item's own `ibi`, which is missing or cannot be read."""
+        """Raise the error for the item's own `ibi`, which is missing or cannot be read."""
         return values.read_words(self._pairs, "ibi", LabelForms.from_words)
 
     def _platform_software(self) -> LabelForms | None:
-        """R Table 9.3: `{}` if the software has no IBI."""
+        """Return the forms of the software; None for `{}`, which R Table 9.3 has for software without an IBI."""
         return self._forms("ibi.platformsoftware") if self._pairs.get("ibi.platformsoftware") else None
 
     def _word(self, name: str, reader: Callable[[str], T], *, note: bool = True) -> T | None:
-        """The value of a pair; None if it is not there, or cannot be read."""
+        """Return the value of a pair; None if it is not there, or cannot be read."""
         if name not in self._pairs:
             return None
         try:
@@ -285,7 +289,7 @@ class _AnswerReader:
             return None
 
     def _forms(self, name: str, preferred: Label | None = None) -> LabelForms | None:
-        """The same of forms of an IBI, of which those are kept that fit (E49)."""
+        """Return the forms of an IBI in a pair, without those that do not fit (E49)."""
         if name not in self._pairs:
             return None
         try:
@@ -317,8 +321,10 @@ class _AnswerReader:
         return known
 
     def _entry(self, relation: Relation, own: Mapping[str, str], ibi: LabelForms | None = None) -> UrlEntry | None:
-        """The entry of one relation, whose names by prefix are `own`, if it has something to say. A URL without a type
-        or a state that can be read is left out, and so is a type, state or time of a URL that is not there."""
+        """Return the entry of one relation, if it has any content. `own` are its names by prefix.
+
+        A URL without a readable type or state is left out. So is a type, state or time of a URL that is not there.
+        """
         if not relation.is_itself and own.get("ibi"):
             ibi = self._forms(own["ibi"])
         content_type = self._own_word(own, "contenttype", values.content_type)
@@ -331,7 +337,7 @@ class _AnswerReader:
             except InvalidMessage as error:
                 self._leave_out(own["url"], error)
         elif "url" not in own and (content_type, state, timestamp) != (None, None, None):
-            # R Algorithm 2, lines 25 to 31: these are said only of a URL, so that one has been lost.
+            # R Algorithm 2, lines 25 to 31: these describe only a URL, so that one has been lost.
             name = f"url{relation.qualifier}"
             self._leave_out(name, InvalidMessage(name, 0, "its contenttype or state is there, and it is not"))
         return None if ibi is None else UrlEntry(relation, ibi)
@@ -341,7 +347,7 @@ class _AnswerReader:
         return self._word(name, reader) if name else None
 
     def _url(self, own: Mapping[str, str]) -> str | None:
-        """A URL with blanks in it is several words, as Tcl writes it. Several URLs are none: left out."""
+        """Return the URL. A URL with blanks is several words, as Tcl writes it. Several URLs are left out."""
         value = self._pairs[own["url"]] if own.get("url") else None
         if not isinstance(value, tuple):
             return value
@@ -360,7 +366,7 @@ _remembered_timestamp = lru_cache(maxsize=1024)(Instant.parse)
 
 
 def _parts(name: str) -> tuple[str, Relation] | None:
-    """The prefix of a name and the relation that qualifies it; None if it is no such name."""
+    """Return the prefix of a name and the relation that qualifies it; None if it is no such name."""
     prefix, dot, qualifier = name.partition(".")
     if prefix not in _QUALIFIED or name in _UNQUALIFIED:
         return None

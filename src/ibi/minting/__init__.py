@@ -1,1 +1,1 @@
-"""Minting: the rules by which labels are given out. No clock, no store and no network of its own."""
+"""Minting: the rules by which labels are assigned, without a clock, store or network of their own."""

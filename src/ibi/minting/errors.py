@@ -1,4 +1,4 @@
-"""Why minting refuses. A refusal mints nothing, ever."""
+"""The refusals of minting. A refusal never mints anything."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClockRefused(IbiError):
     code = "clock-refused"
     kind = ErrorKind.UNAVAILABLE
     retry_after = Fraction(60)
-    """Seconds after which asking again makes sense."""
+    """Seconds after which a retry makes sense."""
 
 
 class AnotherInstance(IbiError):

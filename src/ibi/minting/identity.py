@@ -1,7 +1,4 @@
-"""Which identities may mint (E11).
-
-Short: one rule, asked by whatever begins to mint.
-"""
+"""The identities that may mint (E11)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from ibi.model.minting import Identity
 
 
 def check_identity(identity: Identity) -> None:
-    """Refuse an identity that others may have as well, unless it says that it is a sandbox."""
+    """Raise `IdentityNotGlobal` for an identity that others may have as well, unless it is marked as a sandbox."""
     identity.prefixes  # noqa: B018  (malformed parts are refused here, with InvalidLabel)
     if identity.sandbox:
         return
@@ -22,16 +19,17 @@ def check_identity(identity: Identity) -> None:
 
 
 def is_loopback_sandbox(identity: Identity) -> bool:
-    """Whether an identity is for trying out on one machine: every clone of the software may have the same."""
+    """Return whether an identity is for trials on one machine: every clone of the software may have the same."""
     host = identity.host.lower().removesuffix(".")
     return identity.sandbox and (host == "localhost" or host.endswith(".localhost"))
 
 
 def settled_identity(frozen: Identity | None, configured: Identity | None, *, accept: bool = False) -> Identity:
-    """Who mints here: the identity frozen in the data directory, which the settings may repeat but not quietly change.
+    """Return the minting identity: the one frozen in the data directory. The settings may repeat it, but not change it
+    silently.
 
-    The first use freezes what is configured; later another is taken only if an operator says so. A sandbox
-    stays one: the Archive's own label, and those of all it keeps, are for trying out.
+    The first use freezes the configured identity. Later another is accepted only if an operator says so. A sandbox
+    stays one: the Archive's own label, and those of all its items, are for trials.
     """
     if configured is None or configured == frozen:
         if frozen is None:

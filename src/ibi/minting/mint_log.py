@@ -1,15 +1,14 @@
-"""The mint log: one line for everything that ever moved the clock, each bound to the line before it by its hash.
+"""The mint log: one line for every change of the clock, bound to the line before it by its hash.
 
-A line is a JSON object in ASCII. It holds what the labels follow from (time, last date before, granularity, count), so
-that the log alone tells every label that was ever given out, and to whom; and the SHA-256 of the line before it, so
-that no line can be changed, dropped or put in between without breaking the chain.
+A line is a JSON object in ASCII. It has the values from which the labels follow (time, last date before, granularity,
+count). So the log alone gives every label that was ever handed out, and its recipient. A line also has the SHA-256 of
+the line before it, so that no line can be changed, removed or inserted without breaking the chain.
 
-The mint log says who got which dates. Every name there is made by this program, as `token:…` or `cli:…`; the name of a
-reservation for a deposit begins with `deposit:`. Whatever the log does not call a reservation counts as given out,
-labels that were minted before reservations were marked among them.
+This program makes every name in the log, as `token:…` or `cli:…`; the name of a reservation for a deposit begins with
+`deposit:`. All other labels count as handed out, including those from before reservations were marked.
 
-The log alone tells where every clock stands. A store reads it again when it knows less than the log: after a crash
-between the two, or when it was put back from a backup.
+The log alone also gives the state of every clock. A store replays it when the store knows less than the log: after a
+crash between the two writes, or after a restore from a backup.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _SECOND: Final = 1_000_000
 
 
 def reservation_name(who: str) -> str:
-    """The name under which labels are minted for this Archive's own items, whether or not they are used."""
+    """Return the name under which labels are minted for this Archive's own items, used or not."""
     return _RESERVATION + who
 
 
@@ -42,7 +41,8 @@ def is_reservation(name: str) -> bool:
 
 
 def given_out_spans(entry: LogEntry) -> Iterator[Span]:
-    """The dates of a line of the mint log that were given out, as one span for each stretch between reservations."""
+    """Yield the dates in a line of the mint log that were handed out, as one span for each stretch between
+    reservations."""
     batch = entry.batch()
     if batch is None:
         return
@@ -59,7 +59,7 @@ def given_out_spans(entry: LogEntry) -> Iterator[Span]:
 
 
 def microseconds(instant: Instant, *, upwards: bool = False) -> int:
-    """POSIX microseconds, rounded down, or `upwards` where a later date is the safe side."""
+    """Return POSIX microseconds, rounded down, or `upwards` where a later date is the safe side."""
     fraction = instant.fraction
     if not fraction:
         return instant.seconds * _SECOND
@@ -67,10 +67,10 @@ def microseconds(instant: Instant, *, upwards: bool = False) -> int:
 
 
 GENESIS = "0" * 64
-"""What the first line says of the line before it."""
+"""The hash of the preceding line in the first line."""
 
 Kind: TypeAlias = Literal["mint", "identity", "clock", "copy"]
-"""Labels minted · identity taken · clock accepted · data directory confirmed on another machine or place."""
+"""Labels minted · identity frozen · clock accepted · data directory confirmed on another machine or place."""
 
 
 class LogBroken(IbiError):
@@ -83,8 +83,10 @@ class LogBroken(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """A line of the log. `who` lists who asked and for how many labels, in order; `after` is the clock's last date
-    before it."""
+    """A line of the log.
+
+    `who` lists the requesters and their numbers of labels, in order. `after` is the clock's last date before it.
+    """
 
     number: int
     kind: Kind
@@ -95,14 +97,14 @@ class LogEntry:
     granularity: Granularity | None = None
     who: tuple[tuple[str, int], ...] = ()
     _batch: LabelBatch | None = field(default=None, repr=False, compare=False)
-    """What follows from the others, if it is known already."""
+    """The batch that follows from the other values, if it is known already."""
 
     @property
     def count(self) -> int:
         return sum(count for _, count in self.who)
 
     def batch(self) -> LabelBatch | None:
-        """The batch that the line records, None if it minted nothing."""
+        """Return the batch that the line records, None if it minted nothing."""
         if self._batch is not None or self.granularity is None:
             return self._batch
         prefixes = self.identity.repository_prefix, self.identity.ibip_prefix
@@ -114,7 +116,7 @@ class LogEntry:
 
 
 def encode(entry: LogEntry) -> bytes:
-    """The line, without its end."""
+    """Return the line, without its line end."""
     identity, batch = entry.identity, entry.batch()
     fields: dict[str, object] = {
         "number": entry.number,
@@ -142,7 +144,7 @@ _WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).
 
 
 def merge_askers(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Merge neighbours of one asker: all that is needed of single requests is who got which stretch of dates."""
+    """Merge neighbours with the same requester: only the requester of each stretch of dates matters."""
     stretches: list[tuple[str, int]] = []
     for name, count in who:
         if stretches and stretches[-1][0] == name:
@@ -153,11 +155,11 @@ def merge_askers(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def decode(line: bytes, number: int) -> LogEntry:
-    """The entry that `line` writes; `LogBroken` names line `number` if it writes none."""
+    """Return the entry in `line`; raise `LogBroken` for line `number` if it has none."""
     try:
         entry = _entry(json.loads(line))
         rewritten = encode(entry)
-    # Whatever a line may hold: numbers too large, brackets too deep, dates that no label has.
+    # A line may hold anything: numbers too large, brackets too deep, dates that no label has.
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, IbiError) as error:
         raise LogBroken(line=number, reason=f"it cannot be read ({error})") from None
     if rewritten != line:
@@ -207,9 +209,9 @@ def hash_of(line: bytes) -> str:
 
 
 def verify(lines: Iterable[bytes], head: str | None = None) -> Iterator[LogEntry]:
-    """Every entry in turn, each checked against the chain and against the dates before it; `LogBroken` otherwise.
+    """Yield every entry, each checked against the chain and against the dates before it; raise `LogBroken` otherwise.
 
-    No line vouches for the last one: give its hash, if it is known, as `head`.
+    No line vouches for the last one: pass its hash, if it is known, as `head`.
     """
     number, previous = 0, GENESIS
     latest: dict[str, Instant] = {}
@@ -230,10 +232,10 @@ _END_OF_LINE: Final = len('"}')
 
 
 def check_links(lines: Iterable[bytes], head: str, pause: Callable[[], None] | None = None) -> None:
-    """Refuse a log in which a line does not follow from the one before it, or whose last line has not the hash `head`.
+    """Raise `LogBroken` if a line does not follow from the one before it, or the hash of the last line is not `head`.
 
-    No line can have been changed then. What the lines say is not read, as `verify` does: this takes two microseconds
-    a line, so that ten million of them are checked in some twenty seconds. `pause` is called after every few thousand.
+    Otherwise no line can have been changed. Unlike `verify`, this does not parse the lines: it takes two microseconds a
+    line, so that ten million are checked in some twenty seconds. `pause` is called after every few thousand.
     """
     number, previous, digits = 0, GENESIS.encode(), -_END_OF_LINE - len(GENESIS)
     for number, line in enumerate(lines, start=1):
@@ -251,7 +253,7 @@ _LINES_AT_ONCE: Final = 2048
 
 
 def _check_order(entry: LogEntry, latest: dict[str, Instant]) -> None:
-    """Dates of a prefix only grow, unless an operator accepted a clock that was set back."""
+    """Raise `LogBroken` unless the dates of a prefix grow, or an operator accepted a clock that was set back."""
     prefixes = entry.identity.prefixes
     if entry.kind == "clock":
         for prefix in prefixes:
@@ -272,10 +274,10 @@ Clocks = Mapping[str, TickState]
 def mint_entry(
     number: int, previous: str, identity: Identity, batch: LabelBatch, outcomes: Iterable[object]
 ) -> LogEntry:
-    """The line that records `batch`, handed out as `outcomes`.
+    """Return the line that records `batch`, handed out as `outcomes`.
 
-    `IdentityChanged` if it was minted for another identity than the frozen `identity`, which an operator may have
-    changed meanwhile: its dates come from the other one's clock.
+    Raise `IdentityChanged` if the batch was minted for another identity than the frozen `identity`, which an operator
+    may have changed meanwhile: its dates come from the other one's clock.
     """
     minted = tuple([prefix for prefix in (batch.rep_prefix, batch.ibip_prefix) if prefix])
     if minted != identity.prefixes or batch.sandbox != identity.sandbox:
@@ -285,8 +287,8 @@ def mint_entry(
 
 
 def _askers(batch: LabelBatch, outcomes: Iterable[object]) -> tuple[tuple[str, int], ...]:
-    """Who got how many labels of `batch`, in the order of their dates; neighbours of one asker are one."""
-    # A share of an earlier batch was recorded then, and twins of one key have one share.
+    """Return the requesters of `batch` with their numbers of labels, in the order of dates; neighbours are merged."""
+    # A share of an earlier batch was recorded then, and requests with the same key have one share.
     shares = [each for each in outcomes if isinstance(each, BatchShare) and each.batch is batch]
     shares.sort(key=_START)
     who: list[tuple[str, int]] = []
@@ -310,8 +312,10 @@ _START: Final = attrgetter("start")
 
 
 def resumed_clock(identity: Identity, clocks: Clocks) -> TickState:
-    """The clock with which `identity` begins to mint, or goes on: its own, but not before another clock's that gave
-    out dates under one of its prefixes (a new address with the same host, say). Else one name would be given twice.
+    """Return the clock with which `identity` begins or continues to mint.
+
+    It is its own clock, but not before any clock that issued dates under one of its prefixes (a new address with the
+    same host, for example). Otherwise one name would be issued twice.
     """
     state = clocks.get(identity.key, TickState())
     relatives = [clock for key, clock in clocks.items() if _share_a_prefix(key, identity.key)]
@@ -322,21 +326,21 @@ def resumed_clock(identity: Identity, clocks: Clocks) -> TickState:
 
 
 def _share_a_prefix(key: str, other: str) -> bool:
-    """Of two `Identity.key`."""
+    """Return whether two `Identity.key` have a prefix in common."""
     return not set(key.split(" ")).isdisjoint(other.split(" "))
 
 
 def later(state: TickState, date: Instant | None) -> TickState:
-    """The clock, moved on to `date` if it is not there yet."""
+    """Return the clock, advanced to `date` if it is not there yet."""
     if date is None or (state.last is not None and date <= state.last):
         return state
     return replace(state, last=date)
 
 
 def with_gap(state: TickState, gap: Gap, newest: Instant | None = None) -> TickState:
-    """The clock after it lost track of what was issued, `newest` being the newest date known from elsewhere.
+    """Return the clock after it lost track of the issued dates; `newest` is the newest date known from elsewhere.
 
-    The date of now is added when the next label is minted: the clock of a machine that has just booted may be wrong.
+    The present date is added when the next label is minted: the clock of a machine that has just booted may be wrong.
     """
     is_passed_over = newest is not None and any(span.first <= newest <= span.last for span in state.ahead)
     state = state if is_passed_over else later(state, newest)
@@ -344,7 +348,7 @@ def with_gap(state: TickState, gap: Gap, newest: Instant | None = None) -> TickS
 
 
 def issued_spans(identity: Identity, state: TickState, entries: Iterable[LogEntry]) -> list[Span]:
-    """All dates that were given out under a prefix of `identity`, by the log and by what its clock remembers."""
+    """Return all dates that were issued under a prefix of `identity`, by the log and by the state of its clock."""
     logged = (entry.span() for entry in entries if _share_a_prefix(entry.identity.key, identity.key))
     remembered = (*state.ahead, *([Span(state.last, state.last)] if state.last else []))
     return [*(span for span in logged if span is not None), *remembered]
@@ -353,7 +357,7 @@ def issued_spans(identity: Identity, state: TickState, entries: Iterable[LogEntr
 def replay_entry(
     entry: LogEntry, clocks: Clocks, entries_before: Callable[[], Iterable[LogEntry]]
 ) -> dict[str, TickState]:
-    """The clocks that `entry` changes, as they are after it."""
+    """Return the new states of the clocks that `entry` changes."""
     identity, key = entry.identity, entry.identity.key
     if entry.kind == "identity":
         return {key: resumed_clock(identity, clocks)}
@@ -363,7 +367,7 @@ def replay_entry(
         return {name: later(clock, entry.at) for name, clock in clocks.items()}
     if entry.kind == "clock":
         issued = issued_spans(identity, clocks[key], entries_before())
-        # The uptime is not on record: the next jump is measured from the next label on.
+        # The uptime is not recorded: the next jump is measured from the next label on.
         return {key: with_accepted_clock(clocks[key], Reading(entry.at, 0, ""), issued)}
     return {key: _after_batch(entry, clocks[key])}
 

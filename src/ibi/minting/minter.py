@@ -1,6 +1,6 @@
-"""Who gets which dates: a queue of requests against the memory of the clock.
+"""The assignment of dates: a queue of requests is served from the state of the clock.
 
-Pure, so that a store can run it inside one exclusive transaction.
+This module does no I/O, so that a store can run it inside one exclusive transaction.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ from ibi.minting.errors import (
 from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, Span, TickState
 
 FINEST = Granularity(10)
-"""A nanosecond: finer than any queue needs, and than any clock tells."""
+"""A nanosecond: finer than any queue needs, and than any clock shows."""
 
 
 _NEXT_TO_NOTHING = Fraction(1, 10_000)
-"""Seconds that one commit may push the last date further ahead of a clock that is behind. Thousands of commits a second
-must not outrun it, or a clock that is right again would still be refused."""
+"""Seconds by which one commit may advance the last date further ahead of a clock that is behind.
+
+Thousands of commits a second must not outrun the clock, or a corrected clock would still be refused.
+"""
 
 
 def coarsest_granularity(
     ticks: Callable[[Granularity], TickRun], bound: Fraction, patience: Fraction | None = None
 ) -> Granularity:
-    """The coarsest granularity at which the last caller of the run waits no longer than `bound` seconds.
+    """Return the coarsest granularity at which the last caller of the run waits no longer than `bound` seconds.
 
     A clock behind its last date makes every caller wait longer at any granularity. Then a date as long as the finest
-    would win nothing: the coarsest is taken that adds next to nothing to what cannot be helped, within `patience`. With
-    a bound of 0 that is the finest.
+    would gain nothing. The coarsest granularity is taken that adds almost nothing to the inevitable wait, within
+    `patience`. With a bound of 0 that is the finest.
     """
     if not bound and len(ticks(FINEST)) > FINEST.level + 1:
-        return FINEST  # at no moment more dates are due than there are granularities
+        return FINEST  # at any moment, at most as many dates are due as there are granularities
     coarsest = _coarsest_within(ticks, bound)
     if coarsest is not None or not bound:
         return coarsest or FINEST
@@ -63,24 +65,25 @@ def _coarsest_within(ticks: Callable[[Granularity], TickRun], bound: Fraction) -
 
 
 BUILT = Instant.parse("2026-11-15T00:00:00Z")
-"""No honest clock shows a time before this software existed. Moved forward at each release."""
+"""No correct clock shows a time before this software existed. Moved forward at each release."""
 
 _DRIFT = 1000
-"""Time services correct a clock by at most half a thousandth; twice that, one part in so many, is no jump."""
+"""Time services correct a clock by at most half a thousandth; twice that, one part in this number, is no jump."""
 
 
 def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
-    """Refuse a time before this software, unless an operator vouched for it and an IBIp can tell it."""
+    """Raise `ClockBeforeBuild` for a time before this software, unless an operator confirmed it and an IBIp can
+    express it."""
     vouched_for = accepted is not None and accepted <= now and now.seconds >= FIRST_DATE
     if now < built and not vouched_for:
         raise ClockBeforeBuild(now=str(now), built=str(built))
 
 
 def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> None:
-    """Refuse a time of day that moved against the uptime by more than `limit` and an honest drift."""
+    """Raise `ClockJumped` if the time of day moved against the uptime by more than `limit` and a normal drift."""
     if before is None or before.boot != reading.boot:
         return
-    # In integers, since every queue passes here.
+    # In integers, because every queue passes here.
     digits = max(9, len(reading.wall.fraction), len(before.wall.fraction))
     second = int(10**digits)
     elapsed = (reading.uptime - before.uptime) * (second // 10**9)
@@ -90,7 +93,7 @@ def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> Non
 
 
 def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
-    """Refuse to wait for a clock that is behind the last label by more than `limit`."""
+    """Raise `ClockBehind` if the clock is behind the last label by more than `limit`."""
     if last is None or last <= now:
         return
     behind = last.as_fraction() - now.as_fraction()
@@ -99,10 +102,10 @@ def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
 
 
 def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) -> TickState:
-    """The state after an operator vouched for the time of day, given everything that was `issued`.
+    """Return the state after an operator confirmed the time of day, given everything that was `issued`.
 
-    What lies after now stays issued and is passed over when its time comes; minting goes on from the latest date
-    that is not after now.
+    Later dates stay issued, and are skipped when their time comes. Minting continues from the latest date that is not
+    after now.
     """
     now = reading.wall
     ahead = _merge_spans(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
@@ -111,7 +114,7 @@ def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) 
 
 
 def _merge_spans(spans: list[Span]) -> tuple[Span, ...]:
-    """Spans less than a second apart made one, so that a long run of single labels stays short to remember."""
+    """Merge spans less than a second apart, so that a long run of single labels needs little memory."""
     merged: list[Span] = []
     for span in spans:
         if merged and span.first.seconds - merged[-1].last.seconds <= 1:
@@ -126,33 +129,38 @@ def _round_seconds(seconds: Fraction) -> str:
 
 
 MAX_COUNT = 1_000_000
-"""Labels in one request."""
+"""Most labels in one request."""
 
 Spread = Callable[[int], int]
-"""Draws a random number that is at least 0 and below the given one."""
+"""Returns a random number that is at least 0 and below the given one."""
 
 _PROBATION = 600
-"""Seconds after a clock lost track for which its dates are spread by chance: two copies of one machine that start
-together and cannot reach each other would otherwise choose the same ones. Their own address is asked meanwhile."""
+"""Seconds after a clock lost track in which its dates are spread at random.
+
+Two copies of one machine that start together and cannot reach each other would otherwise choose the same dates. Their
+own address is asked meanwhile.
+"""
 _SPREAD = 10_000_000
-"""Nanoseconds over which a date is spread: what a caller may have to wait for it."""
+"""Nanoseconds over which a date is spread: the longest additional wait of a caller."""
 _SPREAD_AHEAD = 100_000
-"""The same where the last date lies ahead of the clock: it must not run away from it."""
+"""The same if the last date lies ahead of the clock: it must not run away from the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How the operator wants minting to behave; every duration is in seconds."""
+    """The operator's settings for minting; every duration is in seconds."""
 
     granularity: Granularity | None = None
     """None chooses for each queue: the coarsest that keeps every wait within `wait_bound`."""
     wait_bound: Fraction = Fraction(1, 100)
-    """A longer bound makes labels shorter in a burst, and callers that ask one after the other slower: at 1 s, an
-    import would get one label a second."""
+    """A longer bound makes labels in a burst shorter, and sequential callers slower.
+
+    At 1 s, an import would get one label a second.
+    """
     behind_limit: Fraction = Fraction(5)
     built: Instant = BUILT
     patience: Fraction = field(init=False, repr=False, compare=False)
-    """The longest wait that is promised; a fixed granularity may cost one tick of itself on top."""
+    """The longest promised wait; a fixed granularity may add one tick of its own."""
 
     def __post_init__(self) -> None:
         patience = max(self.behind_limit, self.wait_bound)
@@ -163,13 +171,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The clock's new memory, the batch minted if any, and for each request its share or the reason why not."""
+    """The clock's new state, the batch if any, and for each request its share or the reason for its refusal."""
 
     state: TickState
     batch: LabelBatch | None
     outcomes: tuple[BatchShare | IbiError, ...]
     keys: tuple[tuple[str, BatchShare], ...]
-    """The shares to be remembered, each with the key of its request."""
+    """The shares to be stored, each with the key of its request."""
 
 
 def decide(
@@ -181,9 +189,9 @@ def decide(
     remembered: Callable[[str, str], BatchShare | None],
     spread: Spread | None = None,
 ) -> Decision:
-    """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before.
+    """Serve a queue in order. A request that is refused, or was served before, mints nothing.
 
-    With `spread`, dates are spread by chance for a while after the clock lost track (E58).
+    With `spread`, dates are spread at random for a while after the clock lost track (E58).
     """
     plan = _plan(requests, remembered)
     fresh = plan.fresh
@@ -197,21 +205,21 @@ def decide(
 
 @dataclass(slots=True)
 class _Plan:
-    """What is known of each request before the clock is asked: an outcome, or that it is to be minted."""
+    """The state of each request before the clock is read: it has an outcome, or is to be minted."""
 
     requests: Sequence[MintRequest]
     settled: dict[int, BatchShare | IbiError]
     twins: dict[int, int]
-    """A request with the key of an earlier one in the same queue, and that earlier one."""
+    """Each request with the key of an earlier one in the same queue, and the index of that one."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether every request is to be minted, as nearly always."""
+        """True if every request is to be minted, as nearly always."""
         return not self.settled and not self.twins
 
     @property
     def fresh(self) -> int:
-        """How many labels are to be minted."""
+        """The number of labels to be minted."""
         if self.is_plain:
             return sum(_columns(self.requests)[0])
         return sum(
@@ -221,7 +229,7 @@ class _Plan:
         )
 
     def outcomes(self, served: Mapping[int, BatchShare | IbiError]) -> tuple[BatchShare | IbiError, ...]:
-        """One for each request, in order; `served` are those of the requests that were to be minted."""
+        """Return one outcome for each request, in order; `served` are those of the requests to be minted."""
         if self.is_plain:
             return tuple(served.values())
         return tuple(self._outcome(index, served) for index in range(len(self.requests)))
@@ -256,7 +264,7 @@ def _plan(requests: Sequence[MintRequest], remembered: Callable[[str, str], Batc
 def _columns(
     requests: Sequence[MintRequest],
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str | None, ...]]:
-    """Counts, names and keys: looked through many times as fast as the requests one by one."""
+    """Return counts, names and keys: scanning them is many times as fast as scanning the requests one by one."""
     if not requests:
         return (), (), ()
     counts, names, keys = zip(*requests, strict=True)
@@ -280,7 +288,7 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
 
 
 def _close_gap(state: TickState, now: Instant) -> TickState:
-    """The clock with its gap closed: it goes on later than now, since no date is handed out before it has come."""
+    """Return the clock with its gap closed: it continues after now, since no date is handed out before it has come."""
     if state.gap is Gap.NONE:
         return state
     resumed = now if state.gap is Gap.LOST_TRACK else state.resumed
@@ -289,7 +297,7 @@ def _close_gap(state: TickState, now: Instant) -> TickState:
 
 
 def _spread_clock(state: TickState, now: Instant, spread: Spread) -> TickState:
-    """The clock moved on by chance."""
+    """Return the clock, advanced by a random time."""
     drawn = _move_on(now, spread(_SPREAD))
     if state.last is not None and drawn <= state.last:
         drawn = _move_on(state.last, spread(_SPREAD_AHEAD))
@@ -349,11 +357,11 @@ def _mint(
 
 
 _share: Callable[[tuple[LabelBatch, int, int, str]], BatchShare] = partial(tuple.__new__, BatchShare)
-"""As `BatchShare` itself does it, but in one step: this was the most of all that a full queue costs."""
+"""Does the same as `BatchShare`, but in one step: this was the largest part of the cost of a full queue."""
 
 
 def _shares(batch: LabelBatch, plan: _Plan) -> tuple[dict[int, BatchShare], list[tuple[str, BatchShare]]]:
-    """The share of each request that is to be minted, in order, and those to be remembered by their keys."""
+    """Return the share of each request to be minted, in order, and the shares to be stored by their keys."""
     if plan.is_plain:
         counts, names, own_keys = _columns(plan.requests)
         in_turn = map(_share, zip(repeat(batch), accumulate(counts, initial=0), counts, names))
@@ -375,14 +383,17 @@ def _shares(batch: LabelBatch, plan: _Plan) -> tuple[dict[int, BatchShare], list
 
 
 def _begin_clock(rules: Rules, state: TickState, now: Instant) -> TickState:
-    """Line 3 of Algorithm 4. A granularity yet to be chosen begins as the coarsest does: the first labels are short."""
+    """Return the clock after line 3 of Algorithm 4.
+
+    A granularity yet to be chosen begins like the coarsest: the first labels are short.
+    """
     if state.last is not None or rules.granularity is not None:
         return state
     return replace(state, last=Instant(now.seconds // 60 * 60 - 60))
 
 
 def _free_ticks(state: TickState, now: Instant, granularity: Granularity, count: int) -> tuple[Instant | None, TickRun]:
-    """The next dates that no clock running ahead has issued already, and the date they come after."""
+    """Return the next dates that no clock running ahead has issued already, and the date they come after."""
     after = state.last
     ticks = next_ticks(now, after, granularity, count)
     for span in state.ahead:  # in order
@@ -395,7 +406,7 @@ def _free_ticks(state: TickState, now: Instant, granularity: Granularity, count:
 
 
 def _refuse_long_waits(rules: Rules, plan: _Plan, ticks: TickRun, granularity: Granularity) -> None:
-    """A request that would wait too long is refused and takes no date."""
+    """Refuse the requests that would wait too long; they take no date."""
     if ticks.waits_within(rules.patience):
         return
     taken = 0

@@ -1,6 +1,7 @@
-"""Claims between Archives: what came to the inbox, what items here claim elsewhere, and what waits to be sent.
+"""Claims between Archives: received claims, claims of items here on items elsewhere, and notifications that wait to be
+sent.
 
-Times are whole seconds since 1970. Labels are kept as they are spelled; what is kept here was read strictly before.
+Times are whole seconds since 1970. Labels are stored as they are spelled; all values were validated before.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidItem
 
 SIGNED: Final = "archive "
-"""How the network of a claim begins that a registered Archive signed: the label of the Archive follows."""
+"""The prefix of the network of a claim that a registered Archive signed: the label of the Archive follows."""
 LONGEST_NAME: Final = 200
-"""Characters of the name that a sender gives itself."""
+"""Most characters of the name that a sender gives itself."""
 
 
 class ClaimRelation(StrEnum):
-    """What is claimed of an item. The first three are fields of `Item`, and become back-links; the others are kept as
-    related links."""
+    """The relation that is claimed of an item.
+
+    The first three are fields of `Item`, and become back-links; the others are stored as related links.
+    """
 
     EDITION_OF = "edition_of"
     TRANSLATION_OF = "translation_of"
@@ -38,35 +41,35 @@ class ClaimRelation(StrEnum):
 
 
 class RemoteClaimState(StrEnum):
-    """What has become of a claim between two Archives."""
+    """The state of a claim between two Archives."""
 
     PENDING = "pending"
     ACCEPTED = "accepted"
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
-    """By who made it: the relation was taken back, or the item deleted."""
+    """Withdrawn by its author: the relation was removed, or the item deleted."""
 
 
 class SenderCheck(StrEnum):
-    """Whether what a notification says was found at the Archive of the item that makes the claim."""
+    """Whether the Archive of the claiming item confirms the content of a notification."""
 
     WAITING = "waiting"
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
-    """It could not be looked at, so far."""
+    """It could not be checked so far."""
     CONTRADICTED = "contradicted"
-    """It was looked at, and says no such thing."""
+    """It was checked, and does not contain the claim."""
 
 
 class DeliveryState(StrEnum):
-    """How far a notification has come on its way to another inbox."""
+    """The progress of a notification on its way to another inbox."""
 
     QUEUED = "queued"
     DELIVERED = "delivered"
     REFUSED = "refused"
-    """The inbox does not want it."""
+    """The inbox rejects it."""
     FAILED = "failed"
-    """It was tried for as long as is reasonable."""
+    """Retries were given up."""
 
 
 class OutgoingKind(StrEnum):
@@ -78,20 +81,20 @@ class OutgoingKind(StrEnum):
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is about a claim that was received, and not about one that is made here."""
+        """True if it is about a received claim, and not about one that is made here."""
         return self in {OutgoingKind.ACCEPT, OutgoingKind.REJECT}
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedLink:
-    """Something elsewhere about an item, such as a review of it, that was accepted to be shown with it."""
+    """An external resource about an item, such as a review of it, that was accepted for display with it."""
 
     kind: ClaimRelation
     url: str
     name: str | None = None
-    """Who says so, by their own name."""
+    """The author's own name."""
     relation: str | None = None
-    """The IRI of the relation, where the kind does not tell it."""
+    """The IRI of the relation, if the kind does not define it."""
 
     def __post_init__(self) -> None:
         if self.kind.is_backlink:
@@ -114,14 +117,14 @@ def _check_link(url: str | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedClaim:
-    """A claim of something elsewhere on an item here."""
+    """A claim of an external resource on an item here."""
 
     number: int = 0
-    """Of this Archive's inbox; 0 until it is kept."""
+    """In this Archive's inbox; 0 until it is stored."""
     id: str
     """The URI that the sender gave to its notification."""
     digest: str
-    """Of all that the notification says, so that another one of the same id is told from the same one sent twice."""
+    """Of the whole content of the notification, to distinguish another one with the same id from a repeated one."""
     item: str
     """The repository name of the item here."""
     object: str
@@ -130,34 +133,34 @@ class ReceivedClaim:
     iri: str | None = None
     """The relation as the sender names it."""
     url: str
-    """What makes the claim, by its address."""
+    """The address of the resource that makes the claim."""
     claimant: tuple[str, ...] = ()
     """Its labels, as far as they are known; none if it is no item with an IBI."""
     language: str | None = None
     title: str | None = None
     is_offer: bool
-    """Whether the sender wants an answer; an announcement gets none."""
+    """True if the sender wants an answer; an announcement gets none."""
     origin: str
     origin_inbox: str
     name: str | None = None
-    """Who sends it, by their own name."""
+    """The sender's own name."""
     network: str
     received: int
     check: SenderCheck = SenderCheck.WAITING
     reason: str | None = None
-    """Why it is not verified."""
+    """The reason why it is not verified."""
     attempts: int = 0
     due: int | None = None
-    """When it is looked at next; None: not again."""
+    """The time of the next check; None: no more checks."""
     inbox: str | None = None
     """The inbox that the page of the claimant announces."""
     state: RemoteClaimState = RemoteClaimState.PENDING
     answered: RemoteClaimState | None = None
-    """What the sender was last told, or is about to be."""
+    """The last answer to the sender, sent or about to be sent."""
     changed: int | None = None
-    """When the state changed last."""
+    """The time of the last change of state."""
     is_withdrawing: bool = False
-    """Whether the sender has taken it back, which is not yet confirmed by what the claimant says."""
+    """True if the sender has withdrawn it, and the claimant's record does not confirm that yet."""
 
     @property
     def forms(self) -> LabelForms | None:
@@ -183,17 +186,17 @@ class SentClaim:
     state: RemoteClaimState = RemoteClaimState.PENDING
     changed: int | None = None
     summary: str | None = None
-    """What the other Archive says of its answer."""
+    """The comment of the other Archive on its answer."""
     inbox: str | None = None
-    """Where the claim was delivered."""
+    """The inbox to which the claim was delivered."""
     delivery: DeliveryState = DeliveryState.QUEUED
     reason: str | None = None
-    """Why it is not delivered."""
+    """The reason why it is not delivered."""
     is_confirmed: bool = False
-    """Whether the record of the item elsewhere says what the answer does."""
+    """True if the record of the item elsewhere agrees with the answer."""
     attempts: int = 0
     due: int | None = None
-    """When the record of the item elsewhere is read next: its language is not known yet, or an answer came."""
+    """The time of the next read of the record elsewhere: its language is not known yet, or an answer came."""
 
     @property
     def forms(self) -> LabelForms:
@@ -202,7 +205,7 @@ class SentClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingNotification:
-    """A notification that waits to be sent, or was. It is written anew from what it is `about` whenever it is sent."""
+    """A notification that waits to be sent, or was sent. Each attempt builds it again from its subject, `about`."""
 
     number: int = 0
     id: str
@@ -212,14 +215,14 @@ class OutgoingNotification:
     made: int
     attempts: int = 0
     due: int | None
-    """When it is tried next; None once it is delivered or given up."""
+    """The time of the next attempt; None once it is delivered or given up."""
     state: DeliveryState = DeliveryState.QUEUED
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundItem:
-    """What the page of an item elsewhere says of it."""
+    """The content of the page of an item elsewhere."""
 
     url: str
     inbox: str | None = None
@@ -234,6 +237,6 @@ class Unreached:
 
     reason: str
     is_final: bool = False
-    """Whether trying again is of no use."""
+    """True if a retry is useless."""
     retry_after: int | None = None
     """Seconds after which the other server wants to be asked again."""

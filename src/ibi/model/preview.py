@@ -1,4 +1,4 @@
-"""What is known of the preview of a file that takes long to render."""
+"""The state of the preview of a file that takes long to render."""
 
 from __future__ import annotations
 

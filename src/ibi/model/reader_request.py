@@ -1,5 +1,7 @@
-"""What readers ask of those who care for an item: a copy of files that they do not get, or an answer. Times are whole
-seconds since 1970."""
+"""Requests of readers to the people in charge of an item: for a copy of files without access, or with a question.
+
+Times are whole seconds since 1970.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ class RequestKind(StrEnum):
 class RequestState(StrEnum):
     WAITING = "waiting"
     GRANTED = "granted"
-    """A link was given, which may be over or revoked since."""
+    """A link was given, which may have expired or been revoked since."""
     DECLINED = "declined"
     CLOSED = "closed"
     """A message that was read."""
@@ -24,20 +26,20 @@ class RequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderInquiry:
-    """A request of a reader, with what became of it. It holds personal data, and is deleted after a time."""
+    """A request of a reader, and its result. It holds personal data, and is deleted after a time."""
 
     kind: RequestKind
     item: str
     """The repository name."""
     title: str
-    """That of the item, for lists."""
+    """The title of the item, for lists."""
     owner: str | None
-    """The account that had the item then; None is the Archive."""
+    """The account that owned the item then; None is the Archive."""
     name: str = field(repr=False)
     mail: str = field(repr=False)
     text: str = field(repr=False)
     network: str = field(repr=False)
-    """From where it came, as far as bounds need it."""
+    """The network of the reader, as far as rate limits need it."""
     made: int
     state: RequestState = RequestState.WAITING
     answered: int | None = None
@@ -51,12 +53,12 @@ class ReaderInquiry:
     """Files that were fetched by the link."""
     last_use: int | None = None
     language: str = ""
-    """That of the page on which it was asked, in which the answer is written; empty if it is not known."""
+    """The language of the reader's page, used for the answer; empty if it is not known."""
     number: int = 0
-    """Given by the store."""
+    """Assigned by the store."""
 
     def is_open(self, now: int) -> bool:
-        """Whether the link that was given leads to the files."""
+        """Return whether the given link leads to the files."""
         return (
             self.state is RequestState.GRANTED
             and self.revoked is None

@@ -1,5 +1,5 @@
-"""What a resolver keeps: Archives, registered once and included while they are switched on (R §7); and what it believes
-of items beyond one resolution."""
+"""The registration of an Archive with a resolver: an Archive is registered once, and included while it is switched
+on (R §7)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ANSWERS: Final = (
     "it answered at {address} when it was last asked. Its Originals are there, and may change: stop its server for good"
     " first, or have it give them to another Archive (`ibi transfer --all`)"
 )
-"""Why an Archive is not lost."""
+"""The reason why an Archive does not count as lost."""
 
 
 class RemovedArchive(NamedTuple):
-    """The word of a resolver that its administrator removed an Archive: the list is not one that lost it."""
+    """The record of a resolver that its administrator removed an Archive: so the list did not lose it."""
 
     service: LabelForms
     at: int
@@ -43,20 +43,22 @@ class NotLost(InvalidInput):
 
 
 MOST_NETWORKS: Final = 64
-"""Networks in which one registration may allow its Archive to be dialled."""
+"""Most networks in which one registration allows connections to its Archive."""
 
 MOST_REMOVED: Final = 1_000
-"""Archives that a register says were removed; the latest are told."""
+"""Most removed Archives in a register; the latest are listed."""
 MOST_FORMER_KEYS: Final = 16
-"""Keys of one Archive that are remembered beside the one with which it signs now."""
+"""Most former keys of one Archive that are stored."""
 
 MOST_PREFIXES: Final = 64
-"""Prefixes of which one registration may make its Archive the home, besides those of its own label."""
+"""Most prefixes that one registration may give its Archive as a home, besides those of its own label."""
 
 
 class FailedContact(NamedTuple):
-    """When and why an Archive was last not reached, or its own request refused. `reason` is the name of a kind of
-    failure (`ibi.resolver.membership` has the words): nothing that a stranger has written."""
+    """The last failure to reach an Archive, or refusal of its own request, and its time.
+
+    `reason` is the name of a kind of failure (`ibi.resolver.membership` has the words), and never text from strangers.
+    """
 
     reason: str
     at: Instant
@@ -64,7 +66,7 @@ class FailedContact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """What an Archive said of itself when it was switched on (R Table 7.2), but for its key."""
+    """The data of an Archive from its inclusion (R Table 7.2), without its key."""
 
     address: str
     ip: IpAddress
@@ -72,20 +74,20 @@ class Inclusion:
     platform_version: str
     admin_mail: str
     since: Instant
-    """When it was included with just this; asking again for the same changes nothing."""
+    """The time of the inclusion with exactly this data; a repeated request changes nothing."""
     confirmed: bool = False
-    """Whether it answered when it was last called back; it is included either way (R §7.2)."""
+    """True if it answered the last call back; it is included either way (R §7.2)."""
     answered: Instant | None = None
-    """When it last answered a call back, as far as that is on record; None if it never did at this address."""
+    """The time of its last recorded answer to a call back; None if it never answered at this address."""
 
     @property
     def is_recovered(self) -> bool:
-        """Whether only the address is known, from the signed register: version and mail are empty."""
+        """True if only the address is known, from the signed register: version and e-mail are empty."""
         return not (self.platform_version or self.admin_mail)
 
     @property
     def place(self) -> tuple[str, str]:
-        """Where it is called back."""
+        """The place at which it is called back."""
         return self.protocol.scheme, self.address.lower()
 
     def __post_init__(self) -> None:
@@ -97,53 +99,59 @@ class Inclusion:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One Archive: who it is, and how it is recognised. The key itself is nowhere here."""
+    """One Archive: its identity, and the data that authenticates it. The key itself is not stored here."""
 
     service: LabelForms
     """The label of the Archive's service, in the form or forms that were registered."""
     key_hash: str = field(repr=False)
-    """Argon2id of the registration key, with its salt and its costs, and a mark that tells most wrong keys. Empty while
-    it is not known: the registration was recovered from the signed register, which does not have it."""
+    """Argon2id of the registration key, with its salt and its costs, and a mark that rejects most wrong keys.
+
+    Empty while it is not known: the registration was recovered from the signed register, which does not have it.
+    """
     registered: Instant
     admin_mail: str | None = None
     hosts: frozenset[str] = frozenset()
-    """Where its URLs may lead besides its own address (E31): `host` or `host:port`."""
+    """Hosts to which its URLs may lead besides its own address (E31): `host` or `host:port`."""
     networks: tuple[IpNetwork, ...] = ()
-    """Networks, not of the whole Internet, in which it may be dialled all the same."""
+    """Non-global networks in which connections to it are allowed all the same."""
     inclusion: Inclusion | None = None
     """None while it is switched off (R §7.2: its registration is kept)."""
     prefixes: frozenset[str] = frozenset()
     """Prefixes, as `ibi.label.search` writes them, of which it is the home besides those of its own label."""
     shared: bool = False
-    """Whether it may be the home of a prefix that another registration has, too."""
+    """True if it may be the home of a prefix that another registration has, too."""
     vouched: bool = False
-    """Whether the administrator of the resolver vouches for what it claims while the home of an item is silent."""
+    """True if the administrator of the resolver vouches for its claims while the home of an item is silent."""
     successor: LabelForms | None = None
-    """The Archive that the administrator named to speak for this one, which is gone."""
+    """The Archive that the administrator named to speak for this one, which has ended."""
     pending: Inclusion | None = None
     """An inclusion at another address, which has not confirmed yet: the one before it still counts (E60)."""
     waiting: Label | None = None
-    """The form of its label that is missing in `service`, as the Archive claims it and nothing proves it yet (E59)."""
+    """The form of its label that is missing in `service`: the Archive claims it, and nothing proves it yet (E59)."""
     failed: FailedContact | None = None
     """The last failure since it was last reached (E73)."""
     feed: str | None = None
-    """The path on its server at which it tells of its changes, if it said so when it was included (E80)."""
+    """The path on its server where it publishes its changes, if it gave one at its inclusion (E80)."""
     key: PublicKey | None = None
-    """With which it signs (E81): given when it was registered, or by its first signed inclusion. It stays when the
-    Archive is excluded."""
+    """The key with which it signs (E81), from the registration or from its first signed inclusion.
+
+    It stays when the Archive is excluded.
+    """
     former_keys: tuple[PublicKey, ...] = ()
-    """With which it signed before, the latest first."""
+    """Its former keys, the latest first."""
     signed_at: int = 0
-    """When its last request was signed that was taken, in milliseconds since 1970: none is taken twice."""
+    """The time of the signature on its last accepted request, in milliseconds since 1970: none is accepted twice."""
     lost: Instant | None = None
-    """When the administrator said that it is lost, and will not come back: its `successor` may take over Originals of
-    which it has Copies (E97). One that is included again is not lost."""
+    """The time at which the administrator declared it permanently lost.
+
+    Its `successor` may take over Originals of which it has Copies (E97). An Archive that is included again is not lost.
+    """
     last_inclusion: Inclusion | None = None
-    """The one before it was switched off: where it is called once more before it is taken for lost."""
+    """The inclusion before it was switched off: it is called there once more before it counts as lost."""
 
     @property
     def awaits_key(self) -> bool:
-        """Whether its registration key is not known."""
+        """True if its registration key is not known."""
         return not self.key_hash
 
     def __post_init__(self) -> None:
@@ -170,7 +178,7 @@ class Registration:
             raise InvalidMessage(str(self.successor.labels[0]), 0, "an Archive is not its own successor")
 
     def with_key(self, key: PublicKey | None) -> Registration:
-        """With another key, or none; the one before is remembered as a former one."""
+        """Return the registration with another key, or none; the previous key becomes a former one."""
         if key == self.key:
             return self
         former = self.former_keys if self.key is None else (self.key, *self.former_keys)
@@ -178,8 +186,10 @@ class Registration:
         return replace(self, key=key, former_keys=kept)
 
     def as_lost(self, now: Instant) -> Registration:
-        """As one that is lost, and not asked any more (E97); `NotLost` if it has no successor, or answered when it was
-        last asked."""
+        """Return the registration of a lost Archive, which is not asked any more (E97).
+
+        Raise `NotLost` if it has no successor, or answered when it was last asked.
+        """
         name = str(self.labels[0])
         if self.successor is None:
             reason = "name the Archive that takes over its Originals as its successor, too (--successor SERVICE_IBI)"
@@ -190,7 +200,7 @@ class Registration:
         return replace(self.switched_off(), lost=lost)
 
     def switched_off(self) -> Registration:
-        """Without an inclusion: not asked any more."""
+        """Return the registration without an inclusion: it is not asked any more."""
         last = self.inclusion or self.last_inclusion
         return replace(self, inclusion=None, pending=None, failed=None, last_inclusion=last)
 
@@ -199,13 +209,12 @@ class Registration:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The forms of its label that are known."""
+        """The known forms of its label."""
         return self.service.labels
 
     @property
     def home_prefixes(self) -> frozenset[str]:
-        """All prefixes of which it is the home: those of its label, in each form that is known, and those it was
-        given."""
+        """All prefixes of which it is the home: those of its label, in each known form, and those given to it."""
         return self.prefixes.union(map(home_prefix, self.labels))
 
 
@@ -215,13 +224,11 @@ def _order(network: IpNetwork) -> tuple[int, str]:
 
 # --- beliefs ----------------------------------------------------------------------------------------------------------
 
-# What a resolver believes of items beyond one resolution, what it does not believe, and what is in dispute.
-#
 # Archives are named by the labels of their services; times are POSIX seconds.
 
 
 class ClaimKind(StrEnum):
-    """What an Archive claimed of an item against the word of the item's home."""
+    """The kind of a claim that contradicts the item's home."""
 
     ORIGINAL = "Original"
     DELETED = "Deleted"
@@ -244,23 +251,23 @@ class FalseClaim(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """The word of the resolver's administrator on who holds the Original of an item (E93)."""
+    """The decision of the resolver's administrator about the holder of the Original of an item (E93)."""
 
     label: Label
     holder: Label
     parties: frozenset[Label]
-    """The Archives whose claims it settles. One that claims the item later opens another dispute."""
+    """The Archives with claims that it settles. An Archive that claims the item later opens another dispute."""
     at: int
     by: str
-    """Who gave it, for people."""
+    """The person who decided, for people."""
 
 
 class Settlement(StrEnum):
-    """How a dispute ended."""
+    """The way in which a dispute ended."""
 
     ADMINISTRATOR = "administrator"
     TRANSFER = "transfer"
-    """The holder gave the Original to who claimed it."""
+    """The holder gave the Original to the claimant."""
     PROOF = "proof"
     """Signed releases say that another Archive has the Original."""
 
@@ -270,16 +277,16 @@ class Dispute(NamedTuple):
 
     claim: FalseClaim
     holder: Label
-    """Who is believed to hold the Original now."""
+    """The Archive that is believed to hold the Original now."""
     told: int | None = None
-    """When the administrators of both Archives were last told."""
+    """The time at which the administrators of both Archives were last informed."""
     ruling: Ruling | None = None
     proven: int | None = None
-    """When signed releases were found to contradict the claim."""
+    """The time at which signed releases were found to contradict the claim."""
 
     @property
     def settled_by(self) -> Settlement | None:
-        """None while it is open."""
+        """The settlement; None while the dispute is open."""
         if self.ruling is not None and self.claim.claimant in self.ruling.parties:
             return Settlement.ADMINISTRATOR
         if self.claim.claimant == self.holder:
@@ -288,7 +295,7 @@ class Dispute(NamedTuple):
 
 
 DISPUTED: Final = (ClaimKind.ORIGINAL, ClaimKind.DELETED)
-"""Claims that only one Archive can make: R 5.2 has one Original, and Deleted is said of what was the Original here."""
+"""Claims that only one Archive can make: R 5.2 has one Original, and only a former Original can be Deleted."""
 
 
 class Succession(NamedTuple):
@@ -296,47 +303,49 @@ class Succession(NamedTuple):
 
     chain: tuple[Label, ...] = ()
     is_signed: bool = False
-    """Whether it comes from signed releases (E88), so that an answer of a home, which is not signed, does not change
-    it. A chain that is signed and empty says that the home has the Original again."""
+    """True if it comes from signed releases (E88), so that an unsigned answer of a home does not change it.
+
+    A signed empty chain says that the home has the Original again.
+    """
 
 
 NO_SUCCESSION: Final = Succession()
 
 
 class KnownDeletion(NamedTuple):
-    """That an item was deleted, as the Archive said that decided about it: believed while that one is silent."""
+    """A deletion reported by the Archive that decided about the item: believed while that Archive is silent."""
 
     by: Label
     """The service of that Archive."""
     when: int | None = None
-    """When it was deleted; None if only its feed has told of it."""
+    """The time of the deletion; None if only the Archive's feed reported it."""
 
 
 class LabelBeliefs(NamedTuple):
-    """All that is believed of one label, with the times since when: for people, not for a resolution."""
+    """All beliefs about one label, with their times: for people, not for a resolution."""
 
     successors: tuple[Label, ...] = ()
     """The chain through which the home gave the Original on."""
     named_at: int | None = None
-    """When the chain was last named otherwise than before."""
+    """The time of the last change of the chain."""
     holder: Label | None = None
-    """Who held the Original of an item without a home, however long ago."""
+    """The last holder of the Original of an item without a home, however long ago."""
     held_at: int | None = None
     claims: tuple[FalseClaim, ...] = ()
-    """What others claim, and those who decide contradict; seen last first."""
+    """Claims that the deciding Archives contradict; the most recently seen first."""
     ruling: Ruling | None = None
-    """What the administrator said of a dispute over it."""
+    """The decision of the administrator in a dispute over it."""
 
 
 class NamedCopies(NamedTuple):
-    """Whom a home named as holders of Copies of its items, and when."""
+    """The Archives that a home named as holders of Copies of its items, and the time."""
 
     holders: frozenset[CopyHolder] = frozenset()
     at: int | None = None
     statement: str | None = None
-    """What it signed (`ibi.messages.holders`), byte for byte, for others to check; None if it only said so."""
+    """The signed statement (`ibi.messages.holders`), byte for byte, for others to check; None if it was not signed."""
     signed_at: int = 0
-    """When it signed that, in milliseconds since 1970."""
+    """The time of that signature, in milliseconds since 1970."""
 
     @property
     def is_signed(self) -> bool:

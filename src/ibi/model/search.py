@@ -1,9 +1,4 @@
-"""Sets of items: those that a search finds, and collections.
-
-A search of the catalogue, and what it finds.
-
-Collections: named sets of items, by a search or chosen by hand.
-"""
+"""A search of the catalogue, and its results."""
 
 from __future__ import annotations
 
@@ -19,34 +14,40 @@ from ibi.languages import message
 from ibi.model.item import Item
 
 MOST: Final = 20_000
-"""How many matches are ranked, have pages with numbers, and are counted: a common word has more than a person reads.
-The others follow them, each page after a place in the list."""
+"""Most matches that are ranked, counted and have numbered pages: a common word has more than a person reads.
+
+The other matches follow, each page after a place in the list.
+"""
 ENOUGH: Final = 1_000
-"""If the last word as it stands finds more than that, it counts as finished: longer words are not looked for."""
+"""If the last word finds more than this number as it stands, it counts as complete: longer words are not searched."""
 SAMPLED: Final = 5_000
-"""Of how many of the newest matches creators and subjects are counted: an item may have several of them, and tens of
-thousands of names are too many to count for a page."""
+"""The number of the newest matches in which creators and subjects are counted.
+
+An item may have several of them, and tens of thousands of names are too many to count for a page.
+"""
 PAGE_SIZE: Final = 20
 LARGEST_PAGE: Final = 100
 _LONGEST_TEXT: Final = 1_000
 
 
 class Facet(Enum):
-    """By what a list of items is narrowed down. An item may have several creators, subjects and types of files, and
-    lack any of them but a year, a prefix and an access."""
+    """A property by which a list of items is narrowed.
+
+    An item may have several creators, subjects and types of files. Only year, prefix and access are never missing.
+    """
 
     YEAR = "year"
     CREATOR = "creator"
     TYPE = "type"
     LANGUAGE = "language"
     PREFIX = "prefix"
-    """The prefix of the repository name: which subsystem named the item."""
+    """The prefix of the repository name, which identifies the subsystem that named the item."""
     SUBJECT = "subject"
     LICENCE = "licence"
     ACCESS = "access"
-    """Who gets its files today: one of `Access`."""
+    """The access to its files today: one of `Access`."""
     FILE = "file"
-    """What kinds of files it has: some of `FileKind`."""
+    """The kinds of its files: some of `FileKind`."""
 
 
 SAMPLED_FACETS: Final = frozenset({Facet.CREATOR, Facet.SUBJECT})
@@ -55,13 +56,13 @@ SAMPLED_FACETS: Final = frozenset({Facet.CREATOR, Facet.SUBJECT})
 class Access(Enum):
     OPEN = "open"
     EMBARGO = "embargo"
-    """No reader gets them before a day that is told."""
+    """No reader gets them before an announced day."""
     RESTRICTED = "restricted"
     """Readers of certain networks get them."""
 
 
 class FileKind(Enum):
-    """Kinds of files as readers tell them apart."""
+    """Kinds of files as readers distinguish them."""
 
     PDF = "pdf"
     DOCUMENT = "document"
@@ -78,15 +79,15 @@ class FileKind(Enum):
 
 
 class YearSpan(NamedTuple):
-    """The years from the first to the last, both included."""
+    """The years from the first to the last, inclusive."""
 
     first: int
     last: int
 
     @classmethod
     def parse(cls, text: str) -> YearSpan | None:
-        """Read `2009`, `2001..2010`, `2001..` or `..2010`; None for anything else. A span that is written backwards is
-        meant the other way round."""
+        """Parse `2009`, `2001..2010`, `2001..` or `..2010`; return None for anything else. A reversed span is turned
+        around."""
         match = _SPAN.fullmatch(text.strip()) if len(text) < _LONGEST_SPAN else None
         if match is None or not (match["first"] or match["last"]):
             return None
@@ -108,25 +109,25 @@ _LONGEST_SPAN: Final = 20
 
 class Order(Enum):
     RELEVANCE = "relevance"
-    """Titles that begin with the words, titles that have them, then creators and subjects, then the rest; of equals the
-    newest first."""
+    """Titles that begin with the words, titles that have them, then creators and subjects, then the rest; the newest
+    first among equals."""
     NEWEST = "newest"
-    """By the instant of the label: when an item was named."""
+    """By the instant of the label, at which the item was named."""
     OLDEST = "oldest"
     TITLE = "title"
 
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """A place in a list of items: behind the one with this name. It stays where it is while others come and go."""
+    """A place in a list of items: after the item with this name. It stays valid while items are added and removed."""
 
     name: RepositoryName
     title: str = ""
-    """What titles are ordered by, in a list by title."""
+    """The sort key of titles, in a list by title."""
 
     @classmethod
     def parse(cls, text: str) -> ListPlace:
-        """Read what `str` writes. The error is that of the name."""
+        """Parse the output of `str`. An invalid name raises the error of the name."""
         name, _, title = text[:_LONGEST_TEXT].partition(" ")
         return cls(RepositoryName.parse(name), title)
 
@@ -136,10 +137,10 @@ class ListPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What is looked for. Without text it is a list of everything; every filter has to be met.
+    """A search. Without text it lists everything; every filter must match.
 
-    Any text is a query: the first thousand characters count. Pages begin with 1; one that cannot be is the nearest
-    that can.
+    Any text is a query: the first thousand characters count. Pages begin with 1; an impossible number becomes the
+    nearest possible one.
     """
 
     text: str = ""
@@ -148,16 +149,16 @@ class SearchQuery:
     page: int = 1
     size: int = PAGE_SIZE
     most: int = MOST
-    """How many matches to rank, to number pages of and to count."""
+    """Most matches to rank, to number pages of and to count."""
     after: ListPlace | None = None
-    """Where the page begins; its number then says nothing."""
+    """The start of the page; the page number is then ignored."""
 
     def __post_init__(self) -> None:
         size = min(max(self.size, 1), LARGEST_PAGE)
         object.__setattr__(self, "text", " ".join(self.text[:_LONGEST_TEXT].split()))
         object.__setattr__(self, "filters", tuple(dict.fromkeys(self.filters)))
         object.__setattr__(self, "size", size)
-        # The page after the last that can hold anything is as empty as any further one.
+        # The page after the last possible one is as empty as any further one.
         last = self.most // size + 1 if self.after is None else self.page
         object.__setattr__(self, "page", min(max(self.page, 1), last))
 
@@ -166,9 +167,11 @@ class SearchQuery:
         return (self.page - 1) * self.size if self.after is None else 0
 
     def next_page(self, found: SearchPage, *, by_number: bool) -> SearchQuery | None:
-        """The query of the page after the one that was `found`; None if there is none. Pages that have a number are
-        asked for `by_number`, or else by their place wherever the list has one: a number is for people, a place stays
-        right while items come and go."""
+        """Return the query for the page after the one that was `found`; None if there is none.
+
+        A numbered page is requested by its number if `by_number` is true, or else by its place if the list has one. A
+        number is for people; a place stays right while items are added and removed.
+        """
         has_number = self.after is None and self.offset + self.size < found.total
         if has_number and (by_number or found.following is None):
             return replace(self, page=self.page + 1)
@@ -176,29 +179,31 @@ class SearchQuery:
 
     @property
     def set(self) -> SearchQuery:
-        """The query of which this one is a page in an order: what facets are counted of."""
+        """The query without page and order, for counting facets."""
         return replace(self, order=Order.RELEVANCE, page=1, size=PAGE_SIZE, after=None)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """The items of one page, without their files, and of how many. `is_more`: there are more than `total`, which is
-    then `most`."""
+    """The items of one page, without their files, and the total.
+
+    With `is_more` there are more than `total`, which is then `most`.
+    """
 
     items: tuple[Item, ...] = ()
     total: int = 0
     is_more: bool = False
     following: ListPlace | None = None
-    """Where the next page begins; None if there is none, or if it has to be asked for by its number."""
+    """The start of the next page; None if there is none, or if it must be requested by its number."""
 
 
 class ExtractedText(NamedTuple):
-    """The text of a file, as far as it was read; and why it ends there, if that is not its end."""
+    """The text of a file as far as it was read, and the reason if the text is incomplete."""
 
     text: str
     ends_because: str | None = None
     may_pass: bool = False
-    """Whether that reason is one of the machine, and not of the file: another time it may be read whole."""
+    """True if the reason lies in the machine, not in the file: another attempt may read all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +214,10 @@ class FacetCount:
 
 @dataclass(frozen=True, slots=True)
 class FacetCounts:
-    """The values that are most frequent among the items found, of each facet; of many, the newest were counted, and of
-    creators and subjects the newest `SAMPLED`."""
+    """The most frequent values of each facet among the items found.
+
+    Of many items, the newest were counted; for creators and subjects the newest `SAMPLED`.
+    """
 
     year: tuple[FacetCount, ...] = ()
     creator: tuple[FacetCount, ...] = ()
@@ -222,7 +229,7 @@ class FacetCounts:
     access: tuple[FacetCount, ...] = ()
     file: tuple[FacetCount, ...] = ()
     all_years: tuple[FacetCount, ...] = ()
-    """Every year that one of them has, in the order of years."""
+    """Every year that one of them has, in order."""
 
     def of(self, facet: Facet) -> tuple[FacetCount, ...]:
         counts: tuple[FacetCount, ...] = getattr(self, facet.value)
@@ -238,7 +245,7 @@ LONGEST_DESCRIPTION: Final = 5_000
 LONGEST_SEARCH: Final = 1_000
 MOST_COLLECTIONS: Final = 1_000
 MOST_MEMBERS: Final = 10_000
-"""Items that a collection can be made of by hand; a search has no bound."""
+"""Most items that can be added to a collection by hand; a search has no limit."""
 RESERVED_NAMES: Final = frozenset({"new"})
 """Names of pages beside those of collections."""
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -286,7 +293,7 @@ class FoundBySearch(IbiError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionSearch:
-    """The search of a collection: what finds its items, without an order and a page."""
+    """The search of a collection, without order and page."""
 
     text: str = ""
     filters: tuple[tuple[Facet, str], ...] = ()
@@ -297,17 +304,17 @@ class CollectionSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemCollection:
-    """A named set of items. `InvalidCollection` if a field is not as it has to be.
+    """A named set of items. Raise `InvalidCollection` if a field is invalid.
 
     Without a `search`, its items are chosen by hand, and the store has them.
     """
 
     name: str
-    """What stands in its address: words of small letters and digits, with hyphens between."""
+    """The name in its address: lower-case words and digits, with hyphens between."""
     title: str
     description: str = ""
     curator: str | None = None
-    """The account that looks after it; None: the Archive."""
+    """The account that curates it; None: the Archive."""
     search: CollectionSearch | None = None
     created: Instant
     changed: Instant
@@ -327,7 +334,7 @@ class ItemCollection:
 
 
 _Fault: TypeAlias = tuple[str, int]
-"""A clause over `most`, and that number."""
+"""A clause that uses `most`, and that number."""
 
 
 def _one_line(text: str) -> str:

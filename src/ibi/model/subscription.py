@@ -1,8 +1,8 @@
-"""Subscriptions: what an Archive follows elsewhere (items, prefixes, searches or whole Archives, of which it keeps
-Copies up to date), and the webhooks that it tells of its own changes.
+"""Subscriptions of an Archive to sources: items, prefixes, searches or whole Archives, of which it keeps Copies up to
+date.
 
-A follow has a position in the feed of its source. What the feed tells is written down together with the position, so
-that nothing is lost between the two; each item then waits until its Copy is durable.
+A follow has a position in the feed of its source. Entries of the feed are stored together with the position, so that
+nothing is lost between the two. Each item then waits until its Copy is durable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ibi.model.change import ChangeKind, ItemChange
 from ibi.origin import InvalidOrigin, Origin, authority_of
 
 LONGEST_SEARCH: Final = 1_000
-"""Characters of a search that is followed."""
+"""Most characters of a followed search."""
 
 
 class FollowKind(StrEnum):
@@ -44,7 +44,7 @@ class InvalidFollow(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class FollowTarget:
-    """Which items of a source are followed."""
+    """The items of a source that are followed."""
 
     kind: FollowKind
     text: str = ""
@@ -52,7 +52,7 @@ class FollowTarget:
 
     @classmethod
     def of(cls, kind: FollowKind, text: str = "") -> FollowTarget:
-        """Read what a person says; `InvalidInput` if it is nothing that can be followed."""
+        """Parse the input of a person; raise `InvalidInput` if it cannot be followed."""
         if kind in (FollowKind.ALL, FollowKind.MOVED):
             if text:
                 raise InvalidFollow(text, 0, "a whole Archive is followed without further words")
@@ -68,11 +68,11 @@ class FollowTarget:
 
     @property
     def label(self) -> Label:
-        """Of a single item."""
+        """The label of a single item."""
         return parse(self.text)
 
     def takes(self, name: RepositoryName) -> bool | None:
-        """Whether an item of that name is followed; None if only the source knows."""
+        """Return whether an item of that name is followed; None if only the source knows."""
         if self.kind is FollowKind.ALL:
             return True
         if self.kind is FollowKind.PREFIX:
@@ -86,68 +86,70 @@ class FollowTarget:
 
 
 class SourceAddress(NamedTuple):
-    """Where a source is."""
+    """The address of a source."""
 
     url: str
     """`http(s)://host[:port]`"""
     is_named_by_operator: bool = True
-    """Whether it was named on the machine itself, by who may write its files; such a source may be in a private
-    network, which tokens of the API do not reach."""
+    """True if it was named on the machine itself, by a user who may write its files.
+
+    Such a source may be in a private network, which tokens of the API do not reach.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """One follow, and how far it has come in the feed of its source. Times are seconds since 1970."""
+    """One follow, and its progress in the feed of its source. Times are seconds since 1970."""
 
     id: str
     target: FollowTarget
     source: SourceAddress
     token: str | None = field(default=None, repr=False)
-    """A token of the scope copy, for restricted items; a secret, never shown."""
+    """A token with the scope copy, for restricted items; a secret, never shown."""
     created: int
     epoch: str = ""
-    """That of the feed; empty before the feed was heard first."""
+    """The epoch of the feed; empty before the first answer."""
     position: int = 0
-    """Number of the last entry that was taken in."""
+    """Number of the last entry that was processed."""
     end: int = 0
-    """Number of the last entry that the source told of."""
+    """Number of the last entry that the source reported."""
     round: int = 0
     """How often the feed was read from its beginning."""
     until: int | None = None
-    """While the present round compares what is known with the feed: the number at which it has seen everything."""
+    """While the present round compares the known items with the feed: the number at which it has seen everything."""
     heard: int | None = None
-    """When the source last answered."""
+    """The time of the source's last answer."""
     current: int | None = None
-    """When the follow was last known to have nothing left to do."""
+    """The time at which the follow last had no pending work."""
     failing: int | None = None
-    """Since when the source does not answer, or not as an Archive does."""
+    """The time since which the source does not answer, or not as an Archive does."""
     reason: str | None = None
     archive: str = ""
-    """The label of the source's own item, by which it is found if it moves; empty before it has said it."""
+    """The label of the source's own item, by which it is found if it moves; empty until the source has sent it."""
 
 
 class FollowedState(StrEnum):
-    """What became of an item that is followed."""
+    """The state of a followed item."""
 
     WAITING = "waiting"
-    """No Copy is here yet."""
+    """There is no Copy here yet."""
     COPY = "copy"
     DELETED = "deleted"
-    """Deleted at its Original. A Copy that is here keeps its bytes."""
+    """Its Original was deleted. A Copy that is here keeps its bytes."""
     PURGED = "purged"
     """Deleted there with all its versions."""
     MOVED = "moved"
-    """The source gave the Original away; the item is followed where it is now, if that is known."""
+    """The source gave the Original away; the item is followed at its new place, if that is known."""
     GONE = "gone"
     """The source does not have it any more."""
     DROPPED = "dropped"
-    """The librarian of this Archive has dropped the Copy: it is not brought again."""
+    """The librarian of this Archive has dropped the Copy: it is not copied again."""
     OWN = "own"
     """This Archive has the Original itself."""
 
 
 class FeedEntry(NamedTuple):
-    """A change that a source tells of."""
+    """A change that a source reports."""
 
     number: int
     label: str
@@ -157,53 +159,51 @@ class FeedEntry(NamedTuple):
 
 
 class SourcePage(NamedTuple):
-    """Entries of a source's feed in their order, the number to go on after, and that of the last one there is."""
+    """Entries of a source's feed in order, the number for the next page, and the number of the last entry."""
 
     epoch: str
     after: int
     end: int
     entries: tuple[FeedEntry, ...]
     archive: str = ""
-    """The label of the source's own item, of which no Copy is of use; empty if it does not say."""
+    """The label of the source's own item, of which a Copy is useless; empty if the source does not send it."""
 
 
 class WantedItem(NamedTuple):
-    """An item of a follow that has something left to be done."""
+    """An item of a follow with pending work."""
 
     follow: str
     entry: FeedEntry
-    """The last change that was told."""
+    """The last reported change."""
     attempts: int
-    """How often it was tried in vain."""
+    """Number of failed attempts."""
     state: FollowedState
 
 
 class FollowCounts(NamedTuple):
-    """How many items of a follow there are, by what became of them, and how many have something left to be done."""
+    """The items of a follow by state, and the number of items with pending work."""
 
     states: dict[FollowedState, int]
     waiting: int = 0
-    """With something left to be done."""
+    """Items with pending work."""
     refused: int = 0
-    """Of those, how many were tried in vain."""
+    """Waiting items with failed attempts."""
     reason: str | None = None
-    """Why the last of those was not brought."""
+    """The reason of the last failed attempt."""
 
 
 def entries_behind(follow: Follow, counts: FollowCounts) -> int:
-    """How far a follow is behind its source: entries that are not taken in, and items that wait."""
+    """Return how far a follow is behind its source: unprocessed entries, and items that wait."""
     return max(0, follow.end - follow.position) + counts.waiting
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
-# Those who are told of each change of this Archive: an address, what it wants to know, and how far it has been told.
-#
-# A delivery is a request that Standard Webhooks describes (www.standardwebhooks.com): an id that stays the same when it
-# is repeated, a time, and an HMAC-SHA256 of both and the body with a key that only the two know.
+# A delivery is a request as in Standard Webhooks (www.standardwebhooks.com). It has an id that stays the same when it
+# is repeated, a time, and an HMAC-SHA256 of both and the body with a key that only the two sides know.
 
 SECRET_BYTES: Final = 32
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what a secret begins with
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the prefix of a secret
 LONGEST_URL: Final = 2_000
 DISABLED_AFTER: Final = 5 * 86_400
 """Seconds of failure after which a webhook is disabled."""
@@ -220,41 +220,41 @@ class InvalidWebhook(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """Times are seconds since 1970."""
+    """A receiver of changes. Times are seconds since 1970."""
 
     id: str
     url: str
     secret: bytes = field(repr=False)
     is_named_by_operator: bool = True
-    """Whether it was added on the machine itself: it may be in a private network then."""
+    """True if it was added on the machine itself: then it may be in a private network."""
     prefix: str | None = None
-    """Only items with this prefix, if one is given."""
+    """If set, only items with this prefix are delivered."""
     kinds: frozenset[ChangeKind] = frozenset(ChangeKind)
     created: int
     epoch: str
     position: int
     """Number of the last entry of the feed that was delivered, or did not have to be."""
     delivered: int | None = None
-    """When something was last delivered."""
+    """The time of the last delivery."""
     attempts: int = 0
-    """Deliveries in vain since then."""
+    """Failed attempts since then."""
     due: int = 0
-    """When the next one may be tried."""
+    """The time of the next attempt."""
     failing: int | None = None
     reason: str | None = None
     disabled: int | None = None
-    """Since when it is not told any more."""
+    """The time since which deliveries are disabled."""
 
     def wants(self, change: ItemChange) -> bool:
         return change.kind in self.kinds and (self.prefix is None or home_prefix(change.rep) == self.prefix)
 
 
 def read_webhook_url(text: str) -> str:
-    """The address in `text`; `InvalidWebhook` if no request can be sent there."""
+    """Return the address in `text`; raise `InvalidWebhook` if no request can be sent there."""
     if not text.isascii() or not text.isprintable() or " " in text or len(text) > LONGEST_URL:
         raise InvalidWebhook(text[:80], 0, "an address is ASCII, without spaces and not too long")
     if "@" in authority_of(text):
-        # Not repeated: what stands there may be a password.
+        # Not repeated: this part may be a password.
         raise InvalidWebhook(authority_of(text).rpartition("@")[2], 0, "a user name has no place in an address")
     try:
         Origin.of_url(text)
@@ -270,7 +270,7 @@ def read_webhook_prefix(text: str | None) -> str | None:
 
 
 def read_webhook_kinds(texts: tuple[str, ...]) -> frozenset[ChangeKind]:
-    """The kinds of changes that are named; all if none is."""
+    """Return the named kinds of changes; all if none is named."""
     known = {kind.value: kind for kind in ChangeKind}
     for text in texts:
         if text not in known:
@@ -279,22 +279,19 @@ def read_webhook_kinds(texts: tuple[str, ...]) -> frozenset[ChangeKind]:
 
 
 def retry_seconds(attempts: int) -> int:
-    """How long to wait after so many deliveries in vain."""
+    """Return the seconds to wait after that many failed attempts."""
     return int(min(_FIRST_RETRY * 2 ** min(attempts, 20), _LONGEST_RETRY))
 
 
 def shown_secret(secret: bytes) -> str:
-    """As it is told, once, to who has to check signatures."""
+    """Return the text of the secret, which is shown once to the person who configures the receiver."""
     return SECRET_PREFIX + b64encode(secret).decode("ascii")
 
 
 def shown_url(url: str) -> str:
-    """The address without its query: some receivers have a secret there."""
+    """Return the address without its query: some receivers have a secret there."""
     base, mark, _ = url.partition("?")
     return f"{base}?…" if mark else base
-
-
-# --- deliveries ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +300,7 @@ class Delivery:
     body: bytes
 
     def signed_fields(self, secret: bytes, second: int) -> dict[str, str]:
-        """The fields of the request."""
+        """Return the fields of the request."""
         text = f"{self.id}.{second}.".encode("ascii") + self.body
         signature = b64encode(hmac.new(secret, text, sha256).digest()).decode("ascii")
         return {
@@ -315,8 +312,11 @@ class Delivery:
 
 
 def change_delivery(archive: str, url: str, epoch: str, change: ItemChange, at: str) -> Delivery:
-    """What tells of one change: `archive` is the service of this one, `url` that of the item's record, `at` when the
-    change could be seen first."""
+    """Return the delivery of one change.
+
+    `archive` is the service of this Archive, `url` the address of the item's record, and `at` the time when the change
+    became visible.
+    """
     data = {
         "archive": archive,
         "epoch": epoch,
@@ -331,7 +331,8 @@ def change_delivery(archive: str, url: str, epoch: str, change: ItemChange, at: 
 
 
 def restart_delivery(archive: str, url: str, epoch: str, end: int, at: str) -> Delivery:
-    """What tells that the feed was begun again: who keeps anything of it compares with all of it, at `url`."""
+    """Return the delivery of a restarted feed: a receiver that stores any of it must compare with all of it, at
+    `url`."""
     data = {"archive": archive, "epoch": epoch, "number": end, "url": url}
     return _delivery(f"{epoch}-restarted", "feed.restarted", at, data)
 

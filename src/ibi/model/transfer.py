@@ -1,5 +1,4 @@
-"""Transfers of Originals between Archives: what is left of an Original that was given away (R §5.2), and the ledger of
-both sides."""
+"""The record of an Original that was given away (R §5.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The labels of the item, the service of the Archive that has the Original from then on, and when."""
+    """The labels of the item, the service of the new holder of the Original, and the time."""
 
     labels: LabelForms
     to: Label
@@ -37,15 +36,15 @@ class Transfer:
     def rep(self) -> RepositoryName:
         """The name under which the item was stored."""
         rep = self.labels.rep
-        assert rep is not None  # no transfer is built without it
+        assert rep is not None  # no transfer is created without it
         return rep
 
 
 class ToldChain(NamedTuple):
-    """The chain of an item as a resolver keeps it (`ibi.federation.provenance`)."""
+    """The chain of an item as a resolver stores it (`ibi.federation.provenance`)."""
 
     labels: tuple[Label, ...]
-    """By which it is found; the repository name is among them."""
+    """The labels by which it is found, including the repository name."""
     texts: tuple[str, ...]
     services: tuple[Label, ...]
     """The Archives in it."""
@@ -62,7 +61,7 @@ def encode_transfer(transfer: Transfer) -> bytes:
 
 
 def decode_transfer(body: bytes) -> Transfer:
-    """The transfer of which this is the record; `InvalidDocument` names the field that is wrong."""
+    """Return the transfer in this record; raise `InvalidDocument` that names the wrong field."""
     fields = Fields(decode_document(body), "transferred.json")
     fields.check_schema(_SCHEMA)
     labels, to = fields.required("labels", read_forms), fields.required("to", read_label)
@@ -76,21 +75,19 @@ def decode_transfer(body: bytes) -> Transfer:
 
 # --- as the ledgers of both sides keep them ---------------------------------------------------------------------------
 
-# Transfers of Originals between Archives as the ledgers of both sides keep them: how far each is, and what was said.
-#
-# Nothing here proves anything: who has the Original is said by the item's own object (`ibi.federation.provenance`).
+# Nothing here proves anything: the item's own object says which Archive has the Original (`ibi.federation.provenance`).
 
 LONGEST_WAIT: Final = 300
-"""Seconds between two attempts, once many have failed."""
+"""Most seconds between two attempts, after many failures."""
 
 
 def wait_after(attempts: int) -> int:
-    """Seconds: 1, 2, 4 and so on."""
+    """Return the seconds to wait: 1, 2, 4 and so on."""
     return min(1 << min(attempts, 16), LONGEST_WAIT)
 
 
 class SenderStage(StrEnum):
-    """How far a transfer to another Archive is, for the Archive that has the Original."""
+    """The progress of a transfer to another Archive, for the Archive that has the Original."""
 
     OFFERED = "offered"
     RELEASED = "released"
@@ -104,17 +101,17 @@ class SenderStage(StrEnum):
 
 
 class ReceiverStage(StrEnum):
-    """How far a transfer to this Archive is."""
+    """The progress of a transfer to this Archive."""
 
     WAITING = "waiting"
-    """For a librarian."""
+    """It waits for a librarian."""
     ACCEPTED = "accepted"
     HELD = "held"
-    """A complete Copy is here, and that was said."""
+    """A complete Copy is here, and the sender was told so."""
     TAKEN = "taken"
     DECLINED = "declined"
     ENDED = "ended"
-    """The sender gave the Original elsewhere, or has withdrawn it."""
+    """The sender gave the Original elsewhere, or has withdrawn the offer."""
 
     @property
     def is_final(self) -> bool:
@@ -123,24 +120,24 @@ class ReceiverStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingTransfer:
-    """A transfer to another Archive, as the ledger of the sender keeps it."""
+    """A transfer to another Archive, in the ledger of the sender."""
 
     labels: LabelForms
     receiver: str
-    """Its address."""
+    """The address of the receiver."""
     url: str
     """The address of the sender, as the receiver reaches it."""
     stage: SenderStage = SenderStage.OFFERED
     remote: ReceiverStage | None = None
-    """How far the receiver was when it was last heard."""
+    """The stage of the receiver at its last answer."""
     to: Label | None = None
     """The service of the receiver, once it has said that it holds the Copy."""
     token: str | None = field(default=None, repr=False)
-    """A token of the sender for files that are not for all."""
+    """A token of the sender for files that are not public."""
     acceptance: str | None = None
     attempts: int = 0
     due: int = 0
-    """POSIX seconds before which nothing needs to be tried again."""
+    """POSIX seconds before which no retry is needed."""
     since: int = 0
     reason: str = ""
 
@@ -155,7 +152,7 @@ class OutgoingTransfer:
 
 @dataclass(frozen=True, slots=True)
 class IncomingTransfer:
-    """A transfer to this Archive, as the ledger of the receiver keeps it."""
+    """A transfer to this Archive, in the ledger of the receiver."""
 
     labels: LabelForms
     giver: Label
@@ -166,18 +163,19 @@ class IncomingTransfer:
     manifest: str
     stage: ReceiverStage = ReceiverStage.WAITING
     begun: int = 0
-    """When the sender began it, by its clock."""
+    """The time at which the sender began it, by its clock."""
     token: str | None = field(default=None, repr=False)
-    """A token of the sender for files that are not for all."""
+    """A token of the sender for files that are not public."""
     acceptance: str | None = None
     attempts: int = 0
     due: int = 0
     since: int = 0
     reason: str = ""
     network: str = ""
-    """Where the offer came from, as far as is known."""
+    """The origin of the offer, as far as it is known."""
     vouched: bool = False
-    """Whether a librarian has accepted it: of a sender that the register does not know enough of, a token does not."""
+    """True if a librarian has accepted it: if the register does not know enough of a sender, a token does not
+    suffice."""
 
     @property
     def rep(self) -> RepositoryName:
@@ -189,28 +187,28 @@ class IncomingTransfer:
 
 
 class OpenProblem(StrEnum):
-    """What is missing of an item whose chain and state do not agree."""
+    """The problem of an item with a chain and a state that disagree."""
 
     UNCHECKED = "unchecked"
-    """A release came to light, and what follows from it was not looked at yet."""
+    """A release was found, and its consequences were not checked yet."""
     NOT_TAKEN = "not-taken"
-    """This Archive released the Original, and the receiver does not say that it has it."""
+    """This Archive released the Original, and the receiver does not confirm that it has it."""
     NOT_FETCHED = "not-fetched"
-    """The Original belongs here, and no Archive gave the bytes that were released."""
+    """The Original belongs here, and no Archive provided the released bytes."""
     IN_DOUBT = "in-doubt"
-    """The Original belongs here, and others have to be heard first."""
+    """The Original belongs here, and others must be asked first."""
     CONTRADICTED = "contradicted"
-    """What is known of the item contradicts what is here."""
+    """Known facts about the item contradict the item here."""
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the item may have no Original until people do something."""
+        """True if the item may have no Original until people intervene."""
         return self not in (OpenProblem.UNCHECKED, OpenProblem.IN_DOUBT)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenItem:
-    """An item whose chain and state do not agree yet, as the ledger keeps it for the job that repairs it."""
+    """An item with a chain and a state that disagree, in the ledger for the job that repairs it."""
 
     rep: RepositoryName
     problem: OpenProblem = OpenProblem.UNCHECKED
@@ -223,9 +221,6 @@ class OpenItem:
     """The address of an Archive that has offered the item as released."""
     since: int = 0
     due: int = 0
-
-
-# --- as documents ----------------------------------------------------------------------------------------------------
 
 
 def encode_open(item: OpenItem) -> bytes:
@@ -255,7 +250,7 @@ def decode_open(rep: str, body: bytes, due: int) -> OpenItem:
 
 
 def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:
-    """Either record; which it is, the reader has to know."""
+    """Return either record; the reader must know the kind."""
     document: dict[str, Any] = {
         "labels": forms_document(record.labels),
         "stage": record.stage.value,

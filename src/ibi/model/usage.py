@@ -1,4 +1,4 @@
-"""How often an item was asked for and fetched: on one day, and from where in one month."""
+"""Counts of the use of an item: by day, and by origin and month."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibi.label import RepositoryName
 
 
 class UsageKind(Enum):
-    """What is counted: the value is the field of `Usage`."""
+    """The counted event: the value is the field of `Usage`."""
 
     RESOLUTION = "resolutions"
     DOWNLOAD = "downloads"
@@ -21,7 +21,7 @@ class UsageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UsageDay:
-    """One item on one day, by which counts are kept: days are those of UTC, numbered from 1970-01-01."""
+    """One item on one day, the key of counts: days are in UTC, numbered from 1970-01-01."""
 
     rep: RepositoryName
     day: int
@@ -34,7 +34,7 @@ class UsageDay:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Counts of people and of robots apart: robots fetch more than people do, and do not read it."""
+    """Separate counts of people and of robots: robots fetch more than people do, and do not read it."""
 
     resolutions: int = 0
     downloads: int = 0
@@ -62,20 +62,20 @@ def day_of(instant: Instant) -> int:
 
 
 def month_of(day: int) -> int:
-    """The month of a day, counted from the year 0: months of any years are a difference apart."""
+    """Return the month of a day, counted from the year 0: the difference of two months is their distance."""
     year, month, _ = civil(day)
     return year * 12 + month - 1
 
 
 class ReferrerClass(StrEnum):
-    """From what kind of place a reader came. Which place it was is not kept."""
+    """The kind of site from which a reader came. The site itself is not stored."""
 
     DIRECT = "direct"
-    """A bookmark, a mail, a document, or a browser that does not say."""
+    """A bookmark, an e-mail, a document, or a browser that does not say."""
     HERE = "here"
     """A page of this site."""
     RESOLVER = "resolver"
-    """A persistent link, of which the resolver told."""
+    """A persistent link, reported by the resolver."""
     SEARCH = "search"
     SCHOLARLY = "scholarly"
     """An index, a repository or a network of researchers."""
@@ -87,7 +87,7 @@ class ReferrerClass(StrEnum):
 
 
 class UsageOrigin(NamedTuple):
-    """What use of one month is kept by, beside the items: no item, no day and no reader."""
+    """The key of a month's counts by origin: without item, day or reader."""
 
     month: int
     """As `month_of` counts them."""

@@ -1,4 +1,4 @@
-"""Who may see the bytes of an item. Its metadata is public."""
+"""The access of readers to the bytes of an item. Its metadata is public."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 IpNetwork: TypeAlias = "IPv4Network | IPv6Network"
 
 MOST_NETWORKS: Final = 1000
-"""Networks from which an item can be seen: every request for it checks them all."""
+"""Most networks from which an item can be seen: every request for it checks them all."""
 
 
 def network(text: str) -> IpNetwork:
-    """Read `150.163.0.0/16`, or one address. Bits beyond the prefix are refused: they are a slip of the pen."""
+    """Parse `150.163.0.0/16`, or one address. Bits beyond the prefix are refused, because they are a typing error."""
     import ipaddress
 
     try:
@@ -36,16 +36,16 @@ def network(text: str) -> IpNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Public unless it says otherwise; readers who may not see the item are sent to its metadata."""
+    """Public by default; readers without access are sent to the item's metadata."""
 
     networks: tuple[IpNetwork, ...] = ()
-    """Where readers have to be; none given: anywhere."""
+    """The networks of readers with access; empty for all readers."""
     embargo: Instant | None = None
     """No reader gets the bytes before this time."""
     listing: bool = True
-    """Whether the list of files may be shown."""
+    """True if the list of files may be shown."""
     embargo_reason: str | None = None
-    """Why readers have to wait, in words for them."""
+    """The reason for the embargo, for readers."""
 
     PUBLIC: ClassVar[Visibility]
 
@@ -61,13 +61,13 @@ class Visibility:
         return self.embargo is not None and now < self.embargo
 
     def is_open_to(self, addresses: Iterable[IpAddress], now: Instant) -> bool:
-        """Whether a reader at any of these addresses may see the bytes at that time."""
+        """Return whether a reader at any of these addresses may see the bytes at that time."""
         if self.is_embargoed(now):
             return False
         return not self.networks or _is_any_within(map(unmap_address, addresses), self.networks)
 
     def and_also(self, other: Visibility) -> Visibility:
-        """Seen only where both are: the later embargo, the networks that both have, a list if both have one."""
+        """Return the intersection: the later embargo, the networks that both have, a list if both have one."""
         embargo = max((each for each in (self.embargo, other.embargo) if each is not None), default=None)
         networks = _common(self.networks, other.networks) if self.networks and other.networks else None
         return Visibility(
@@ -78,7 +78,7 @@ class Visibility:
         )
 
     def shows_more_than(self, before: Visibility, now: Instant) -> bool:
-        """Whether there may be a reader who sees more than with `before`, now or later."""
+        """Return whether some reader may see more than with `before`, now or later."""
         if self.listing and not before.listing:
             return True
         if before.embargo is not None and before.is_embargoed(now) and (self.embargo or now) < before.embargo:
@@ -90,7 +90,7 @@ Visibility.PUBLIC = Visibility()
 
 
 def _common(networks: Iterable[IpNetwork], others: tuple[IpNetwork, ...]) -> tuple[IpNetwork, ...]:
-    """The addresses that are in both; if there are none, a network that no reader is in."""
+    """Return the addresses that are in both; if there are none, a network that no reader is in."""
     found: list[IpNetwork] = []
     for one in networks:
         for other in others:
@@ -102,13 +102,13 @@ def _common(networks: Iterable[IpNetwork], others: tuple[IpNetwork, ...]) -> tup
 
 
 def _is_all_within(networks: Iterable[IpNetwork], others: Iterable[IpNetwork]) -> bool:
-    """Whether every address of these networks is one of the others; no networks are all addresses."""
+    """Return whether every address of these networks is in the others; no networks stand for all addresses."""
     found, known = tuple(networks), tuple(others)
     return bool(found) and all(_is_covered(each, known) for each in found)
 
 
 def _is_covered(network: IpNetwork, others: tuple[IpNetwork, ...]) -> bool:
-    """Whether one of the others, or several of them side by side, have all of the network."""
+    """Return whether one of the others, or several of them together, cover the network."""
     import ipaddress
 
     if network.version == 4:
@@ -119,7 +119,8 @@ def _is_covered(network: IpNetwork, others: tuple[IpNetwork, ...]) -> bool:
 
 
 def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]) -> bool:
-    """Each address is compared with each length of a prefix: of networks there may be a thousand."""
+    """Return whether an address is in a network, by comparison with each prefix length: there may be a thousand
+    networks."""
     begins: dict[tuple[int, int], set[int]] = {}
     for each in networks:
         rest = each.max_prefixlen - each.prefixlen
@@ -132,5 +133,5 @@ def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]
 
 
 def unmap_address(address: IpAddress) -> IpAddress:
-    """The IPv4 address inside an IPv6 one: a socket that takes both writes `::ffff:150.163.2.175`."""
+    """Return the IPv4 address inside an IPv6 one: a dual-stack socket writes `::ffff:150.163.2.175`."""
     return (address.ipv4_mapped or address) if address.version == 6 else address
