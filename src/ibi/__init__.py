@@ -106,7 +106,7 @@ __all__ = [
 # A type checker reads the imports above: if it saw `__getattr__`, it would accept any name.
 if not TYPE_CHECKING:
     _MODULES = {"Pairs": "ibi.pairs", "PersistentUrl": "ibi.persistent_url", "Relation": "ibi.relation"}
-    """Where the exports are defined that are loaded on first use, unless they are messages."""
+    """The modules of the exports that are loaded on first use. All others come from `ibi.messages`."""
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

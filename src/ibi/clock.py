@@ -19,8 +19,7 @@ from ibi.instant import MAX_FRACTION_DIGITS, Instant
 
 @total_ordering
 class Granularity:
-    """A member of G = {60, 1, 1/10, 1/100, …} seconds: the grid on which dates are issued. Coarser compares as
-    greater."""
+    """A member of G = {60, 1, 1/10, 1/100, …} seconds: the grid of issued dates. Coarser compares as greater."""
 
     __slots__ = ("_level",)
 

@@ -82,8 +82,10 @@ class IbiError(Exception):
     request_field: ClassVar[str | None] = None
     """The part of the request at fault, if the class alone determines it."""
     clauses: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are words of this package, as in `because {reason}`: they are translated too, each a template
-    over the others."""
+    """Parameters that are words of this package, as in `because {reason}`.
+
+    They are translated too. Each is a template over the others.
+    """
 
     def __init__(self, **parameters: object) -> None:
         super().__init__()
@@ -121,8 +123,7 @@ class InvalidInput(IbiError):
     kind = ErrorKind.MALFORMED
 
     def __init__(self, text: str, offset: int, reason: str, **details: object) -> None:
-        """Take a `reason`, which is a template over `details`: a clause without a full stop that a librarian
-        understands."""
+        """Take `reason`, a template over `details`: a clause without a full stop that a librarian understands."""
         super().__init__(text=text, offset=offset, reason=reason, **details)
         self.text = text
         self.offset = offset

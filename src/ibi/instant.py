@@ -41,8 +41,10 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Return the days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that leap days
-    come last."""
+    """Return the days from 1970-01-01 to a date of the Gregorian calendar.
+
+    Years begin in March, so that leap days come last.
+    """
     year -= month <= 2
     era_year = year % 400
     year_day = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -113,8 +115,10 @@ class Instant:
 
     @classmethod
     def from_fraction(cls, seconds: Fraction | int) -> Instant:
-        """Return the instant that many seconds after the POSIX epoch; raise `InvalidInstant` if it is no decimal
-        fraction."""
+        """Return the instant that many seconds after the POSIX epoch.
+
+        Raise `InvalidInstant` if it is no decimal fraction.
+        """
         seconds = Fraction(seconds)
         whole = seconds.numerator // seconds.denominator
         scaled = (seconds - whole) * _POWERS[MAX_FRACTION_DIGITS]

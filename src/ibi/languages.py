@@ -73,8 +73,7 @@ class InvalidLanguageTag(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class LanguageTag:
-    """A language, and perhaps the country in which it is spoken: two or three lower-case letters, two upper-case
-    letters."""
+    """A language in two or three lower-case letters, and perhaps its country in two upper-case letters."""
 
     language: str
     country: str | None = None

@@ -44,8 +44,7 @@ class LruCache(Generic[Key, Value]):
         return found
 
     def keep(self, key: Key, value: Value, size: int = 0) -> None:
-        """Store a value. `size` is an estimate of the size of key and value, in the unit of `room`, if it may be
-        large."""
+        """Store a value. `size` estimates the size of key and value, in the unit of `room`, if it may be large."""
         self.forget(key)
         if self._most <= 0 or (size > self._room and not self._keeps_last):
             return

@@ -176,8 +176,7 @@ def served_origin(url: str) -> Origin | None:
 
 
 def is_same_place(url: str, other: str) -> bool:
-    """Return whether two URLs of servers lead to one place: the same origin, and the same path except for a final
-    slash."""
+    """Return whether two server URLs lead to one place: the same origin and path, except for a final slash."""
     try:
         return Origin.of_url(url) == Origin.of_url(other) and _path(url) == _path(other)
     except InvalidOrigin:

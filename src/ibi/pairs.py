@@ -87,8 +87,7 @@ class Pairs(Mapping[str, Value]):
         return "\r\n".join(self._pair_texts()).encode("ascii")
 
     def encode_on_one_line(self) -> bytes:
-        """Encode sorted by name, with blanks between the pairs: the notation of the standard for its constant
-        answers."""
+        """Encode on one line, sorted by name: the notation of the standard for its constant answers."""
         return " ".join(self._pair_texts()).encode("ascii")
 
     def _pair_texts(self) -> list[str]:

@@ -159,8 +159,10 @@ class PersistentUrl:
         yield from map(_pair_text, self.query)
 
     def _may_be_too_long(self) -> bool:
-        """Return False quickly for most URLs: a written character of a path takes at most twelve, and all uncounted
-        parts under 1000."""
+        """Return False quickly for most URLs.
+
+        A character of a path takes at most twelve when written, and all uncounted parts take less than 1000.
+        """
         rest = len(self.query_string) if self.query else 0
         return 12 * len(self.file_path or "") + rest + len(self.relation.metadata_format or "") > MAX_LENGTH - 1000
 
@@ -271,8 +273,7 @@ def _inside_brackets(text: str) -> tuple[int, int]:
 
 
 def _inside_brackets_with(text: str, query: str) -> tuple[int, str]:
-    """Return the same for a path and a query with brackets around both: the start of the path, and the query without
-    them."""
+    """Return the start of the path, and the query without its closing bracket, if brackets enclose both."""
     start = _end(_SCHEME, text, 0)
     for opening, closing in _BRACKETS:
         if text.startswith(opening, start):
@@ -494,8 +495,7 @@ def _percent_encoded(text: str) -> str:
 
 
 def _percent_decoded(text: str) -> str:
-    """Return `text` decoded once. Octets that are not UTF-8 stay the same (E33); a stray `%` stands for itself
-    (E25)."""
+    """Return `text` decoded once. Other octets than UTF-8 stay (E33); a stray `%` stands for itself (E25)."""
     if "%" not in text and text.isascii():
         return text
     return _ESCAPES_IN_BYTES.sub(lambda run: _bytes(run[0]), _octets(text)).decode("utf-8", "surrogateescape")

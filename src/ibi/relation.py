@@ -247,8 +247,8 @@ class Relation:
         return tuple(index for index, step in enumerate(self.steps) if step == Translation())
 
     def matches(self, offered: Relation) -> bool:
-        """Return whether `offered` satisfies this relation: exactly, but an open translation accepts any language,
-        or none."""
+        """Return whether `offered` satisfies this relation exactly; an open translation accepts any language, or
+        none."""
         return len(self.steps) == len(offered.steps) and all(map(_matches, self.steps, offered.steps))
 
     def begins_with(self, prefix: Relation) -> bool:
@@ -266,8 +266,10 @@ class Relation:
         return Relation(self.steps[len(prefix.steps) :])
 
     def without_step(self, index: int) -> Relation:
-        """Return the same without one step, if that leaves a relation: a translation or last edition can always be
-        removed."""
+        """Return the same without one step.
+
+        The rest must be a relation: a translation or last edition can always be removed.
+        """
         return Relation(self.steps[:index] + self.steps[index + 1 :])
 
     def with_language(self, index: int, tag: LanguageTag) -> Relation:

@@ -36,11 +36,10 @@ _DIRECTIONS: Final = re.compile("([\u202a-\u202e\u2066-\u2069])")
 
 
 def close_directions(text: str) -> str:
-    """Return the text with every change of the writing direction ended within it, so that it cannot disorder its
-    neighbours.
+    """Return the text with every change of the writing direction ended within it.
 
-    Open changes are closed at the end, and closers without a change are left out. Texts with a correct use of these
-    characters stay the same.
+    So it cannot disorder its neighbours. Open changes are closed at the end, and closers without a change are left out.
+    Texts with a correct use of these characters stay the same.
     """
     if text.isascii() or _DIRECTIONS.search(text) is None:
         return text

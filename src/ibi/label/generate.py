@@ -32,8 +32,10 @@ def mount_prefix_of_repository_name(computer: str, port: int) -> str:
 
 
 def mount_suffix_of_repository_name(date: Instant) -> str:
-    """Return the suffix (G Algorithm 2); line 11 tests the seconds, and a fraction keeps them even if they are 00
-    (E5, E30)."""
+    """Return the suffix (G Algorithm 2).
+
+    Line 11 tests the seconds. A fraction keeps them even if they are 00 (E5, E30).
+    """
     minute, second = _written_second(date.seconds)
     if date.fraction:
         return f"{minute}.{second}.{date.fraction}"

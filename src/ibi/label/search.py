@@ -149,8 +149,10 @@ def _of_repository_name(prefix: str) -> str:
 
 
 def parse_home_prefix(text: str) -> str:
-    """Return a person's input of a prefix of either form as `home_prefix` writes it; raise `InvalidLabel` if it is
-    none."""
+    """Return the prefix in a person's input, of either form, as `home_prefix` writes it.
+
+    Raise `InvalidLabel` if it is none.
+    """
     if "/" in text:
         prefix = canonical_prefix(text)
         if prefix is None:

@@ -59,8 +59,10 @@ class ServiceRequest:
 
     @classmethod
     def from_query(cls: type[Some], query: str) -> Some:
-        """Parse a request of this kind; raise `InvalidMessage` if it is another, or a pair is missing, wrong or
-        repeated."""
+        """Parse a request of this kind.
+
+        Raise `InvalidMessage` if it is another, or a pair is missing, wrong or repeated.
+        """
         pairs = decode_query(query)
         subject = subject_among(pairs)
         if subject is not cls.subject:

@@ -62,10 +62,10 @@ class LabelForms:
 
     @classmethod
     def from_fitting_words(cls, words: Iterable[str], preferred: Label | None = None) -> LabelForms:
-        """Parse the words of another platform, without the form that does not fit (E49); raise `InvalidMessage` if none
-        does.
+        """Parse the words of another platform, without the form that does not fit (E49).
 
-        If two labels were made at different times, the `preferred` one is kept, or else the name.
+        Raise `InvalidMessage` if none fits. If two labels were made at different times, the `preferred` one is kept, or
+        else the name.
         """
         words = tuple(words)
         try:
@@ -212,8 +212,7 @@ class _Key:
 
 
 class RegistrationKey(_Key):
-    """The key that an administrator chose at the registration of an Archive; it allows including and excluding that
-    Archive."""
+    """The key that an administrator chose for an Archive; it allows including and excluding the Archive."""
 
     __slots__ = ()
 
@@ -273,8 +272,7 @@ class KnownKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlKeys:
-    """Makes and recognises keys. All processes that answer for one Archive share its `secret`, and nobody else knows
-    it."""
+    """Makes and recognises keys. All processes of one Archive share its `secret`, and nobody else knows it."""
 
     secret: bytes
     lifetime: int = LIFETIME

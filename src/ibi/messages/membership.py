@@ -363,8 +363,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain_text(raw: bytes) -> str:
-    """Return all text/plain parts of a message, or its HTML parts if it has no others; a text without a header as it
-    is."""
+    """Return all text/plain parts of a message, else its HTML parts; a text without a header as it is."""
     from email import message_from_bytes
 
     message = message_from_bytes(raw)

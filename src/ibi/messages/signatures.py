@@ -126,8 +126,7 @@ def read_proof(text: str, challenge: str) -> PublicKey:
 
 
 def sign_kept(challenge: str, register: str, key: SigningKey) -> str:
-    """Return the proof, for a resolver that lost its register, that this Archive has the key and keeps this
-    register."""
+    """Return the proof that this Archive has the key and keeps this register, for a resolver that lost it."""
     return sign_statement(_KEPT, _kept_claims(challenge, register), key)
 
 

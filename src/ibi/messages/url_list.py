@@ -1,5 +1,4 @@
-"""The answer to a `urlRequest`: the knowledge of an Archive about an item and its relations (R §9.2, Tables 9.3 to
-9.5).
+"""The answer to a `urlRequest`: an item and its relations, as an Archive knows them (R §9.2, Tables 9.3 to 9.5).
 
 An Archive without such an item answers with no pairs at all. An Archive that has deleted its Original says only that.
 """

@@ -82,8 +82,10 @@ def encode_value(text: str) -> str:
 
 
 def decode_value(value: str) -> str:
-    """Return the text of a value. A raw `+` is a blank; escapes are UTF-8 or else ISO 8859-1 (E33); a lone `%` is
-    itself."""
+    """Return the text of a value.
+
+    A raw `+` is a blank. Escapes are UTF-8, or else ISO 8859-1 (E33). A lone `%` is itself.
+    """
     value = value.replace("+", " ")
     if "%" not in value:
         return value
@@ -97,8 +99,10 @@ def decode_value(value: str) -> str:
 
 
 def decode_octets(value: str) -> str:
-    """Return the text of a path: an octet that is not UTF-8 stays the same octet (E33), in Python's notation (PEP
-    383)."""
+    """Return the text of a path.
+
+    An octet that is not UTF-8 stays the same octet (E33), in Python's notation (PEP 383).
+    """
     value = value.replace("+", " ")
     if "%" not in value:
         return value
@@ -200,8 +204,7 @@ _MAX_ADDRESSES: Final = 64
 
 
 def read(name: str, given: S | None, reader: Callable[[S], T]) -> T:
-    """Return the result of `reader` for the value of the pair `name`. A failure is an `InvalidMessage` that names
-    the pair."""
+    """Return the result of `reader` for the value of the pair `name`. An `InvalidMessage` names the pair."""
     if given is None:
         raise MissingPair(name, 0, "the pair {name} is missing", name=name)
     try:
@@ -230,8 +233,7 @@ def _single(words: tuple[str, ...]) -> str:
 
 
 def member(kind: type[E]) -> Callable[[str], E]:
-    """Return a reader for one of a few words, in any case: literals in the standard's notation have none (RFC 5234
-    §2.3)."""
+    """Return a reader for one of a few words, in any case, as for literals of the standard (RFC 5234 §2.3)."""
     as_written = {str(each): each for each in kind}
 
     def read_member(text: str) -> E:

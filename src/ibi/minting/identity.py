@@ -25,11 +25,11 @@ def is_loopback_sandbox(identity: Identity) -> bool:
 
 
 def settled_identity(frozen: Identity | None, configured: Identity | None, *, accept: bool = False) -> Identity:
-    """Return the minting identity: the one frozen in the data directory. The settings may repeat it, but not change it
-    silently.
+    """Return the minting identity: the one frozen in the data directory.
 
-    The first use freezes the configured identity. Later another is accepted only if an operator says so. A sandbox
-    stays one: the Archive's own label, and those of all its items, are for trials.
+    The settings may repeat it, but not change it silently. The first use freezes the configured identity. Later another
+    is accepted only if an operator says so. A sandbox stays one: the Archive's own label, and those of all its items,
+    are for trials.
     """
     if configured is None or configured == frozen:
         if frozen is None:

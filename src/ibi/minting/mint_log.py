@@ -41,8 +41,7 @@ def is_reservation(name: str) -> bool:
 
 
 def given_out_spans(entry: LogEntry) -> Iterator[Span]:
-    """Yield the dates in a line of the mint log that were handed out, as one span for each stretch between
-    reservations."""
+    """Yield the handed-out dates in a line of the mint log, one span for each stretch between reservations."""
     batch = entry.batch()
     if batch is None:
         return

@@ -72,8 +72,10 @@ _DRIFT = 1000
 
 
 def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
-    """Raise `ClockBeforeBuild` for a time before this software, unless an operator confirmed it and an IBIp can
-    express it."""
+    """Raise `ClockBeforeBuild` for a time before this software.
+
+    A time is accepted if an operator confirmed it and an IBIp can express it.
+    """
     vouched_for = accepted is not None and accepted <= now and now.seconds >= FIRST_DATE
     if now < built and not vouched_for:
         raise ClockBeforeBuild(now=str(now), built=str(built))

@@ -93,8 +93,7 @@ class FollowedChange(NamedTuple):
 
 
 class AnnouncedCopies(NamedTuple):
-    """The path on its server of an Archive's signed statement about holders of its Copies, and the time of that
-    statement."""
+    """An Archive's signed statement about holders of its Copies: the path on its server, and the time."""
 
     at: int
     """Milliseconds since 1970."""
@@ -102,8 +101,7 @@ class AnnouncedCopies(NamedTuple):
 
 
 class FollowedPage(NamedTuple):
-    """A page of such a feed: the entries after a number, the number for the next page, and the number of the last
-    entry."""
+    """A page of such a feed: the entries after a number, the number for the next page, and the last number."""
 
     epoch: str
     after: int

@@ -31,8 +31,7 @@ class InvalidFilePath(InvalidInput):
 
 
 def check_file_path(path: str) -> None:
-    """Raise `InvalidFilePath` unless the path has parts joined by "/" that lead downwards and are valid on every
-    disk."""
+    """Raise `InvalidFilePath` unless the path has parts joined by "/", leads downwards and is valid on every disk."""
     found = _NOT_ALLOWED.search(path)
     if found is not None:
         raise InvalidFilePath(path, found.start(), message("{sign} is not allowed"), sign=ascii(found[0]))
@@ -116,14 +115,15 @@ class Sent:
     digest: str
     """SHA-512 of the received bytes, lower-case hexadecimal."""
     seal: str | None = None
-    """The seal of `ibi.model.content`, by which a store sees that the file is the same without computing its SHA-512
-    again.
+    """The seal of `ibi.model.content`; None if it is not known.
 
-    None if it is not known.
+    By the seal, a store sees that the file is the same without computing its SHA-512 again.
     """
     received: Received | None = None
-    """Set if this process has just written and hashed the file. Then it is not read again, like a file that the
-    store itself writes."""
+    """Set if this process has just written and hashed the file: then it is not read again.
+
+    The same holds for files that the store itself writes.
+    """
 
 
 @dataclass(frozen=True, slots=True)

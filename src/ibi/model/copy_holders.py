@@ -1,5 +1,4 @@
-"""The Archives that hold Copies of this Archive's items: those named by administrators at run time, and followers
-that were not named yet."""
+"""The Archives that hold Copies of this Archive's items: those named at run time, and followers not named yet."""
 
 from __future__ import annotations
 

@@ -56,14 +56,12 @@ class Alternate:
 
     @property
     def names_one_item(self) -> bool:
-        """True if names of its scheme belong to one thing only. Addresses, and names of unknown schemes, may belong
-        to several."""
+        """True if names of its scheme belong to one thing only. Addresses and other schemes may name several."""
         return self.scheme in _OF_ONE_ITEM
 
     @property
     def key(self) -> str:
-        """The comparison key, equal for two spellings of one name. Labels of before 2008 and addresses have one
-        spelling."""
+        """The comparison key, equal for two spellings of one name. Labels of before 2008 and addresses have one."""
         match self.scheme:
             case "doi" | "hdl":
                 return self.value.lower()
@@ -288,8 +286,10 @@ class RelatedIdentifier:
 
     @classmethod
     def parse(cls, relation: RelationKind, scheme: str, value: str) -> RelatedIdentifier:
-        """Return the identifier in the recorded spelling of its scheme; raise `InvalidMetadata` if the scheme does
-        not allow it."""
+        """Return the identifier in the recorded spelling of its scheme.
+
+        Raise `InvalidMetadata` if the scheme does not allow it.
+        """
         try:
             if scheme.strip().lower() == "ibi":
                 return cls(relation, "ibi", parse_any(value.strip().removeprefix("ibi:")).spelling)

@@ -251,8 +251,10 @@ def _check_segment(path: str, segment: str) -> None:
 
 
 def check_file_names(paths: Iterable[str]) -> None:
-    """Raise `InvalidFileName` for a bad name, for two names that are one on some system, and for a file with the
-    name of a folder."""
+    """Raise `InvalidFileName` for a bad name or a conflict.
+
+    Two names conflict if they are one on some system, or if a file has the name of a folder.
+    """
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path in paths:

@@ -56,8 +56,10 @@ MOST_VERSIONS: Final = (1 << 31) - 1
 
 
 def name_one_item(one: LabelForms, other: LabelForms) -> bool:
-    """Return whether two sets of forms have a label in common. Equal instants alone prove nothing: other minters use
-    them too."""
+    """Return whether two sets of forms have a label in common.
+
+    Equal instants alone prove nothing: other minters use them too.
+    """
     return not set(one.labels).isdisjoint(other.labels)
 
 
@@ -120,8 +122,7 @@ class Item:
     translation_of: LabelForms | None = None
     """The source of the group, if this is not it."""
     translations: Translations = ()
-    """The known members of the group, by language. It may include the item itself, in the forms the group knows
-    (E29)."""
+    """The known members of the group, by language; perhaps the item itself, in the forms the group knows (E29)."""
     metadata_item: LabelForms | None = None
     """The IBI of its metadata, if it has one."""
     describes: LabelForms | None = None

@@ -1,5 +1,4 @@
-"""The records of an item beside its files: `item.json` is the same everywhere, and `local.json` belongs to this
-Archive.
+"""The records of an item: `item.json` is the same everywhere, and `local.json` belongs to this Archive.
 
 Copies of one item have the same `item.json`. It includes the access rules for the bytes, which bind every holder.
 State, owner, tombstone, the source of a Copy, the target of a transfer and whether the Original is transferable are

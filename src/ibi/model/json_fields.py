@@ -67,8 +67,10 @@ class Fields:
             raise InvalidDocument(self._path, 0, "there is no schema {schema}", schema=schema)
 
     def open_schema(self, known: int) -> int:
-        """Take the field `schema`, which may be of a later version. Raise `NewerDocument` if the document requires
-        an unknown one."""
+        """Take the field `schema`, which may be of a later version.
+
+        Raise `NewerDocument` if the document requires an unknown one.
+        """
         schema, required = self.required("schema", integer), 1
         if "requires_schema" in self._fields:
             required = integer(self._fields["requires_schema"], f"{self._path}.requires_schema")

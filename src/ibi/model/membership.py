@@ -29,8 +29,10 @@ class ArchiveRecord:
 
 
 LONGEST_WAIT: Final = 600
-"""Longest wait between two attempts in seconds: an Archive that is finally registered, or a resolver that is back,
-waits no longer."""
+"""Longest wait between two attempts, in seconds.
+
+An Archive that is finally registered, or a resolver that is back, waits no longer.
+"""
 
 _MOST_DOUBLINGS: Final = 10
 

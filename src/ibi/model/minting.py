@@ -117,8 +117,7 @@ class TickState:
 
     last: Instant | None = None
     ahead: tuple[Span, ...] = ()
-    """Dates issued by a clock that ran ahead and was corrected by an operator; they are skipped when time reaches
-    them."""
+    """Dates issued by a clock that ran ahead and was corrected; they are skipped when time reaches them."""
     reading: Reading | None = None
     """The clocks when the last label was minted: the base for measuring a jump."""
     accepted: Instant | None = None

@@ -1,5 +1,4 @@
-"""Claims between Archives: received claims, claims of items here on items elsewhere, and notifications that wait to be
-sent.
+"""Claims between Archives: received claims, claims made here, and notifications that wait to be sent.
 
 Times are whole seconds since 1970. Labels are stored as they are spelled; all values were validated before.
 """
@@ -51,7 +50,7 @@ class RemoteClaimState(StrEnum):
 
 
 class SenderCheck(StrEnum):
-    """Whether the Archive of the claiming item confirms the content of a notification."""
+    """The confirmation of a notification by the Archive of the claiming item."""
 
     WAITING = "waiting"
     VERIFIED = "verified"

@@ -1,5 +1,4 @@
-"""The registration of an Archive with a resolver: an Archive is registered once, and included while it is switched
-on (R §7)."""
+"""The registrations of Archives with a resolver: registered once, and included while they are switched on (R §7)."""
 
 from __future__ import annotations
 

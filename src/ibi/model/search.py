@@ -86,7 +86,7 @@ class YearSpan(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> YearSpan | None:
-        """Parse `2009`, `2001..2010`, `2001..` or `..2010`; return None for anything else. A reversed span is turned
+        """Parse `2009`, `2001..2010`, `2001..` or `..2010`; None for anything else. A reversed span is turned
         around."""
         match = _SPAN.fullmatch(text.strip()) if len(text) < _LONGEST_SPAN else None
         if match is None or not (match["first"] or match["last"]):
@@ -109,8 +109,7 @@ _LONGEST_SPAN: Final = 20
 
 class Order(Enum):
     RELEVANCE = "relevance"
-    """Titles that begin with the words, titles that have them, then creators and subjects, then the rest; the newest
-    first among equals."""
+    """Titles that begin with the words, titles that have them, creators and subjects, the rest; then newest first."""
     NEWEST = "newest"
     """By the instant of the label, at which the item was named."""
     OLDEST = "oldest"

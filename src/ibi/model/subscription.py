@@ -1,5 +1,4 @@
-"""Subscriptions of an Archive to sources: items, prefixes, searches or whole Archives, of which it keeps Copies up to
-date.
+"""Subscriptions of an Archive to items, prefixes, searches or whole Archives: it keeps Copies up to date.
 
 A follow has a position in the feed of its source. Entries of the feed are stored together with the position, so that
 nothing is lost between the two. Each item then waits until its Copy is durable.
@@ -331,7 +330,7 @@ def change_delivery(archive: str, url: str, epoch: str, change: ItemChange, at: 
 
 
 def restart_delivery(archive: str, url: str, epoch: str, end: int, at: str) -> Delivery:
-    """Return the delivery of a restarted feed: a receiver that stores any of it must compare with all of it, at
+    """Return the delivery of a restarted feed. A receiver that stores any of it must compare with all of it, at
     `url`."""
     data = {"archive": archive, "epoch": epoch, "number": end, "url": url}
     return _delivery(f"{epoch}-restarted", "feed.restarted", at, data)

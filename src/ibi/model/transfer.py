@@ -174,8 +174,7 @@ class IncomingTransfer:
     network: str = ""
     """The origin of the offer, as far as it is known."""
     vouched: bool = False
-    """True if a librarian has accepted it: if the register does not know enough of a sender, a token does not
-    suffice."""
+    """True if a librarian has accepted it. A token does not suffice if the register does not know the sender well."""
 
     @property
     def rep(self) -> RepositoryName:

@@ -119,8 +119,7 @@ def _is_covered(network: IpNetwork, others: tuple[IpNetwork, ...]) -> bool:
 
 
 def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]) -> bool:
-    """Return whether an address is in a network, by comparison with each prefix length: there may be a thousand
-    networks."""
+    """Return whether an address is in a network. Networks are grouped by prefix length: there may be a thousand."""
     begins: dict[tuple[int, int], set[int]] = {}
     for each in networks:
         rest = each.max_prefixlen - each.prefixlen

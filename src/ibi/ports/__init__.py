@@ -1,2 +1,2 @@
-"""The interfaces that the applications need from the outside. Adapters live in `storage` and `transport`; one
-contract suite tests each."""
+"""The interfaces of the applications to the outside. Adapters are in `storage` and `transport`; one suite tests
+each."""

@@ -91,8 +91,7 @@ class People(Protocol):
         """Return all invitations, the oldest first."""
 
     def accept(self, digest: bytes, person: Person) -> bool:
-        """Add the person in exchange for the invitation, which is removed: if two accept it at once, one gets the
-        account.
+        """Add the person in exchange for the invitation, which is removed: of two concurrent callers, one succeeds.
 
         Return False if there is no such invitation. Otherwise raise as `add`.
         """
@@ -236,8 +235,7 @@ class AuditTrail(Protocol):
     """Read access to the audit log of one data directory. Calls block, from any thread; nothing here changes a line."""
 
     def page(self, query: AuditQuery, most: int, before: int | None = None) -> AuditPage:
-        """Return at most that many matching lines, the newest first, from the place `before`, which an earlier page
-        gave.
+        """Return at most `most` matching lines, the newest first, from the place `before` of an earlier page.
 
         Each call reads a bounded amount. A page may be short or empty although older lines match.
         """

@@ -1,5 +1,4 @@
-"""Stores for the state of an Archive: labels, secrets and keys, its membership, its usage counts, and URLs of its
-items."""
+"""Stores for the state of an Archive: labels, keys, its membership, its usage counts, and URLs of its items."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ class ArchiveRecords(Protocol):
         """
 
     def write(self, record: ArchiveRecord) -> bool:
-        """Write the record. Return False if there is one already, which stays: of two concurrent callers, one
-        succeeds."""
+        """Write the record. Return False if there is one already: of two concurrent callers, one succeeds."""
 
 
 class KeyStore(Protocol):
@@ -48,7 +46,7 @@ class KeyStore(Protocol):
         """Return the keys that were in use before, the latest first: their signatures from that time stay valid."""
 
     def changes(self) -> tuple[str, ...]:
-        """Return the statements by which former keys named their successors (`ibi.messages.signatures`), the oldest
+        """Return the statements by which former keys named their successors (`ibi.messages.signatures`), oldest
         first."""
 
     def replace(self) -> SigningKey:
@@ -77,10 +75,9 @@ class ResolverKeys(Protocol):
 
 
 class RegisterStore(Protocol):
-    """The signed register of the Archive's resolver, and the key of that resolver. Calls block, from any thread and
-    process.
+    """The signed register of the Archive's resolver, and the resolver's key.
 
-    A write survives a crash completely.
+    Calls block, from any thread and process. A write survives a crash completely.
     """
 
     def read(self) -> str | None:
@@ -114,8 +111,10 @@ class RegisterStore(Protocol):
 
 
 class PublishedStatement(Protocol):
-    """The latest statement that all processes of one data directory publish. Calls block, from any thread and
-    process."""
+    """The latest statement that all processes of one data directory publish.
+
+    Calls block, from any thread and process.
+    """
 
     def change(self, make: Callable[[str | None], str]) -> str:
         """Store the result of `make` for the present statement, which is None if there is none or it cannot be read.
@@ -173,8 +172,7 @@ class MembershipState(Protocol):
     def switch(self, *, on: bool) -> None: ...
 
     def read(self) -> Membership:
-        """Return the last written membership. If there is none, or it cannot be parsed, return one that has not
-        begun."""
+        """Return the last written membership. If there is none, or it is unreadable, return one that has not begun."""
 
     def write(self, membership: Membership) -> None: ...
 
@@ -210,8 +208,10 @@ class UsageLog(Protocol):
         """Yield every item that was used in that period, with its use, in the order of repository names."""
 
     def origins(self, first: int, last: int) -> tuple[tuple[UsageOrigin, Usage], ...]:
-        """Return the use from month `first` to month `last`, by Archive and class of referrer. Fast for any number
-        of items."""
+        """Return the use from month `first` to month `last`, by Archive and class of referrer.
+
+        Fast for any number of items.
+        """
 
     def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
         """Yield every item and day of a period of days, in the order of items and then of days.

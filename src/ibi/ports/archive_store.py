@@ -171,11 +171,13 @@ class Verifications(Protocol):
     """The time of the last verification of each item, and the damaged items, by the names of their objects. Durable."""
 
     prompt: bool
-    """True if `summary` is fast enough for a report. An event loop calls only `damaged_items`, which never waits,
-    whatever this value says."""
+    """True if `summary` is fast enough for a report.
+
+    An event loop calls only `damaged_items`, which never waits, whatever this value says.
+    """
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
-        """Record the problems that a verification at that second found. Without problems, the item counts as intact
+        """Record the problems that a verification at that second found. Without any, the item counts as intact
         again."""
 
     def record_all(self, results: Iterable[tuple[str, Sequence[Problem]]], at: int) -> None:
@@ -315,8 +317,7 @@ class PreviewStore(Protocol):
         """Return the rendered or refused preview; None if it was not rendered yet."""
 
     def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
-        """Return whether the caller shall render it: no other caller has begun, or one has begun long ago without
-        ending."""
+        """Return whether the caller shall render it: no other caller has begun, or it began long ago without ending."""
 
     def put(self, digest: str, rendered: str | None, now: int) -> None:
         """Store a preview, None if it was refused, unless the claim and the file are gone."""
@@ -382,8 +383,10 @@ class StoreCatalog(Catalog, Search, Protocol):
         """Raise `CatalogDamaged` if the data for `Search` is damaged. Takes seconds for a million items."""
 
     def agrees(self) -> bool:
-        """Return whether this is the catalogue of the store in its present state, as far as both record it, with all
-        its items."""
+        """Return whether this is the catalogue of the store in its present state, with all its items.
+
+        The comparison uses the records of both.
+        """
 
     def is_unmarked(self) -> bool:
         """Return whether neither store nor catalogue has a mark, as in earlier versions."""
@@ -426,8 +429,7 @@ class ReadItem(NamedTuple):
 
 
 ReadAhead = Callable[[Iterable[str]], Iterator[Sequence[ReadItem]]]
-"""Reads objects concurrently with the caller, some hundred at a time, and returns all of them in the order of their
-names."""
+"""Reads objects concurrently with the caller, some hundred at a time, and returns all in the order of their names."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -451,8 +453,7 @@ class ItemLocks(Protocol):
         """
 
     def hold_names(self, *names: str) -> AbstractContextManager[None]:
-        """Lock other names that items may get within the `with`. A caller that needs items too locks these names
-        first."""
+        """Lock other names that items may get within the `with`. A caller locks these names before items."""
 
     def close(self) -> None: ...
 
@@ -467,16 +468,14 @@ class Abandoned:
 
 
 class Journal(Protocol):
-    """The items that this process is changing, and those that dead processes were changing. Calls block, from any
-    thread.
+    """The items that this process is changing, and those that dead processes were changing.
 
-    Entries survive the death of the process. They may not survive a crash of the machine: then the result is not
-    `whole`.
+    Calls block, from any thread. Entries survive the death of the process. They may not survive a crash of the machine:
+    then the result is not `whole`.
     """
 
     def begin(self, names: Iterable[str]) -> None:
-        """Record that these items are about to change. Raise `StorageError` if that fails: then nothing may be
-        changed."""
+        """Record that these items are about to change. Raise `StorageError` on failure: then nothing may be changed."""
 
     def end(self, names: Iterable[str]) -> None:
         """Record that catalogue and content agree on these items. An item that was begun twice ends twice.

@@ -129,12 +129,16 @@ class BackupSource(Protocol):
         """Return all versions of an object. Raise `ItemDamaged` or `ContentMissing`."""
 
     def pack(self, item: KeptItem, number: int) -> PackedVersion:
-        """Return one of these versions. Raise `ItemDamaged`, also while its pieces are read, and `ContentMissing`
-        after a purge."""
+        """Return one of these versions. Raise `ContentMissing` after a purge.
+
+        Raise `ItemDamaged`, also while its pieces are read.
+        """
 
     def is_listed(self, name: str) -> bool:
-        """Return whether the item is known here, by the catalogue or as left out of a restore: then its object
-        should exist."""
+        """Return whether the item is known here, so that its object should exist.
+
+        It is known by the catalogue, or as left out of a restore.
+        """
 
 
 class RestoredDirectory(Protocol):
@@ -165,8 +169,7 @@ class RestoredDirectory(Protocol):
         """Let the next process that opens this file create it, if it does not exist."""
 
     def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
-        """Record the names of items and files that the backup could not provide, in addition to those recorded
-        before."""
+        """Add the names of items and files that the backup could not provide to those recorded before."""
 
     def settle(self) -> None:
         """Make everything written so far durable."""

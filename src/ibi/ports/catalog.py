@@ -62,8 +62,7 @@ class ChangeFeed(Protocol):
         """Return the number of the last entry that was listed before that second; 0 if there is none."""
 
     def position(self) -> FeedPosition:
-        """Return the position of the feed after every change in progress. May wait for the disk: not for an event
-        loop."""
+        """Return the position of the feed after every change in progress. May block: not for an event loop."""
 
 
 # --- the catalogue ----------------------------------------------------------------------------------------------------
@@ -114,10 +113,10 @@ class Catalog(Protocol):
     """
 
     prompt: bool
-    """True if an event loop may call `find`, `names_of`, `transfer`, `find_linked` and `find_alternate`: they take tens
-    of microseconds an item.
+    """True if an event loop may call `find`, `names_of`, `transfer`, `find_linked` and `find_alternate`.
 
-    Changes, `version` and `check` may wait for the disk, and iteration over all items takes long, on any adapter.
+    They take tens of microseconds an item. Changes, `version` and `check` may wait for the disk, and iteration over all
+    items takes long, on any adapter.
     """
 
     def find(self, label: Label) -> Item | None:
@@ -127,8 +126,7 @@ class Catalog(Protocol):
         """
 
     def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
-        """Return the labels of the items with these repository names, their other names, and the labels in their
-        relations.
+        """Return the labels and other names of these items, and the labels in their relations.
 
         Unknown items add nothing. This is much faster than `find`.
         """
@@ -143,8 +141,7 @@ class Catalog(Protocol):
         """
 
     def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
-        """Store several items, faster than one after the other. Return for each None, or `LabelTaken` if it was
-        refused."""
+        """Store several items, faster than one after the other. Return for each None, or `LabelTaken` if refused."""
 
     def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
         """Store many items, some hundred per commit, whatever the catalogue has for them already. Return their number.
@@ -243,8 +240,7 @@ class CollectionStore(Protocol):
         """
 
     def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
-        """Replace a collection durably by the result of `into`, under the same name. Return it; None if there was
-        none."""
+        """Replace a collection durably by the result of `into`, under the same name. Return it, or None without one."""
 
     def remove(self, name: str) -> bool:
         """Delete a collection and its membership list durably. Return whether it existed."""

@@ -20,8 +20,8 @@ class Clocks(Protocol):
 
 
 KEY_LIFETIME = 48 * 3600
-"""Seconds after which a key may be forgotten: twice the promised 24 hours, so that correcting a clock does not
-shorten them."""
+"""Seconds after which a key may be forgotten: twice the promised 24 hours, so that no clock correction shortens
+them."""
 
 Remembered = Callable[[str, str], BatchShare | None]
 """Return the share that (who, key) got before, if it is still recorded: for at least 24 hours."""
@@ -51,8 +51,10 @@ class Ticks(Protocol):
     """The clock of one data directory. Calls block, from any thread and process, and are served one after the other."""
 
     prompt: bool
-    """True if calls end within milliseconds without contention, so that a report may wait for them. An event loop
-    makes none of these calls."""
+    """True if calls end within milliseconds without contention, so that a report may wait for them.
+
+    An event loop makes none of these calls.
+    """
 
     def identity(self) -> Identity | None:
         """Return the identity frozen here; None before the first use."""
@@ -77,15 +79,13 @@ class Ticks(Protocol):
         """Yield the lines of the mint log from the first on, without line ends."""
 
     def check_log(self, pause: Callable[[], None] | None = None) -> None:
-        """Read the whole log. Raise `LogBroken` if a line was changed: then nothing is minted until the log is
-        restored.
+        """Read the whole log. Raise `LogBroken` if a line was changed: then minting stops until a restore.
 
         `pause` is called now and then, because others may need the processor.
         """
 
     def epoch(self) -> str:
-        """Return a random text for this continuous use of the clock: another instance of the same past has another
-        text."""
+        """Return a random text for this continuous use of the clock: another instance of the same past has another."""
 
     def is_in_doubt(self) -> bool:
         """Return whether another instance of the same identity may be running, and has yet to be searched for."""

@@ -119,8 +119,7 @@ class ItemSources(Protocol):
     """Opens other Archives."""
 
     def open(self, url: str, token: str | None) -> AbstractContextManager[ItemSource]:
-        """Open the Archive at `http(s)://host[:port]` with the token. Raise `UnsafeSource` if its address must not
-        be asked."""
+        """Open the Archive at `http(s)://host[:port]` with the token. Raise `UnsafeSource` for a forbidden address."""
 
 
 Pieces = Iterator[bytes | memoryview]
@@ -293,8 +292,7 @@ class FollowStore(Protocol):
         """Return whether another follow of the same source has copied that version of the item."""
 
     def expect(self, follows: Sequence[str], end: int) -> None:
-        """Record that the feed ends there and nothing of it is processed: until `begin`, the follows are that far
-        behind."""
+        """Record the end of a feed that is not processed: until `begin`, the follows are that far behind."""
 
     def note_end(self, source: str, epoch: str, end: int) -> None:
         """Record that the feed of a source, in that epoch, ends there or later."""

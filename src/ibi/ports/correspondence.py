@@ -30,8 +30,7 @@ class Letter:
 
 class Mailer(Protocol):
     def send(self, letter: Letter) -> None:
-        """Hand an e-mail to a mail server that accepts it from here; raise an `IbiError` with the reason if there is
-        none.
+        """Hand an e-mail to a mail server that accepts it; raise an `IbiError` with the reason if there is none.
 
         Waits for the network.
         """

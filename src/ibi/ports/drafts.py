@@ -1,5 +1,4 @@
-"""Interfaces of the store of drafts: deposits that were sent to a server and are not published yet, and their
-incoming files."""
+"""Interfaces of the store of drafts, which are unpublished deposits on a server, and of their incoming files."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ class IncomingFile(Protocol):
         """Return the digests of the bytes written so far, by the HTTP names of the algorithms."""
 
     def seal(self) -> str:
-        """Return the seal that shows later, without SHA-512, that the file is still as it was written: see
-        `seal_of`."""
+        """Return the seal that shows later, without SHA-512, that the file is unchanged: see `seal_of`."""
 
     def finish(self) -> None:
         """Flush the file to disk."""
@@ -92,14 +90,13 @@ class DraftStore(Protocol):
         """Remove a draft. It is gone at once for every other caller; the next sweep removes leftovers."""
 
     def conclude(self, record: DraftRecord) -> None:
-        """Store the result of a draft apart from the drafts in progress. It can still be read, and has no files any
-        more.
+        """Store the result of a draft apart from the drafts in progress. It stays readable, and has no files any more.
 
         Only for a caller that has the lock of the draft.
         """
 
     def ids(self, after: str = "") -> Iterator[str]:
-        """Yield the ids of all drafts after that one, in order, without concluded ones. An id carries no other
+        """Yield the ids of all drafts after that one, in order, without concluded ones. They carry no other
         information."""
 
     def published_ids(self) -> Iterator[str]:
@@ -112,8 +109,7 @@ class DraftStore(Protocol):
         """
 
     def last_change(self, draft: str) -> int:
-        """Return the time of the last change in POSIX seconds, by the clock that judges its age; 0 if there is no
-        such draft."""
+        """Return the time of the last change in POSIX seconds, by the clock that judges its age; 0 without a draft."""
 
     def stamp(self, draft: str) -> tuple[int, int]:
         """Return a value that differs after every recorded change, and after a file has begun to arrive or has gone.
@@ -153,8 +149,7 @@ class DraftStore(Protocol):
         """Return a new incoming file. SHA-512 is always computed, SHA-256 on request."""
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
-        """Make the finished bytes that file, in place of its previous content. Only for a caller that has the
-        draft's lock."""
+        """Make the finished bytes that file, in place of its previous content. Only for the holder of the lock."""
 
     def begin_partial(self, draft: str, path: str, length: int, media_type: str | None) -> PartialUpload:
         """Return a new upload in several requests, without any bytes yet.

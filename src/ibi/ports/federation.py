@@ -55,8 +55,7 @@ class Registry(Protocol):
         """
 
     def put(self, registration: Registration) -> None:
-        """Store a registration in place of every one with any of its labels. Its prefixes are not compared with
-        others."""
+        """Store a registration in place of every one with any of its labels. Its prefixes are not compared."""
 
     def change(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
         """Replace the registration with this label by the result of `make`, and return it; None if there is none.
@@ -264,8 +263,7 @@ class TransferLedger(Protocol):
         """Return the same, without those that wait for a librarian."""
 
     def with_peer(self, service: Label, after: str = "", most: int = 1000) -> tuple[RepositoryName, ...]:
-        """Return the items that came from the Archive with this service, or were given to it, in the order of their
-        names."""
+        """Return the items that came from the Archive with this service or went there, in the order of their names."""
 
     def peers(self) -> frozenset[str]:
         """Return the addresses of all Archives with which there was a transfer."""
@@ -284,8 +282,7 @@ class TransferLedger(Protocol):
         """Return the newest chain of an item that is known here, even if its object is gone; empty if there is none."""
 
     def note_chain(self, rep: RepositoryName, texts: tuple[str, ...], services: Iterable[Label]) -> None:
-        """Store the chain of an item in place of another, and index it by services of Archives; delete it if it is
-        empty."""
+        """Store the chain of an item in place of another, indexed by services of Archives; delete an empty one."""
 
     def chains_of(
         self, service: Label, after: str = "", most: int = 1000
@@ -349,8 +346,7 @@ class TransferPeers(Protocol):
         """Return the chain of an item, unchecked."""
 
     def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the chains in which the Archive with this service gave or took an item, by repository name,
-        unchecked."""
+        """Yield the chains in which the Archive with this service gave or took an item, by name, unchecked."""
 
     def run_of(self, url: str, service: Label) -> str:
         """Return the run of a resolver: a text that differs after each of its starts; empty if it does not say.
@@ -362,10 +358,10 @@ class TransferPeers(Protocol):
         """Report a chain to a resolver."""
 
     def ask_for_lost(self, url: str, acceptance: str, chain: tuple[str, ...]) -> tuple[str, ...]:
-        """Ask a resolver for the release of an Original of a lost Archive (E97). Return the chain with the release,
-        unchecked.
+        """Ask a resolver for the release of an Original of a lost Archive (E97).
 
-        The request has this Archive's `acceptance` and its chain of the item.
+        The request has this Archive's `acceptance` and its chain of the item. Return the chain with the release,
+        unchecked.
         """
 
     def settled_holders(self, url: str, label: Label) -> frozenset[Label]:
@@ -408,10 +404,10 @@ Row = TypeVar("Row", ReceivedClaim, SentClaim, OutgoingNotification)
 
 
 class Rows(Protocol[Row]):
-    """Rows of one kind, numbered from 1 in the order in which they were added. Calls wait for the disk, from any
-    thread.
+    """Rows of one kind, numbered from 1 in the order in which they were added.
 
-    Changes are durable when a call returns, or with the transaction around it.
+    Calls wait for the disk, from any thread. Changes are durable when a call returns, or with the transaction around
+    it.
     """
 
     def add(self, row: Row) -> Row:
@@ -471,7 +467,7 @@ class Notifications(Protocol):
         """Delete claims and notifications that were settled before that second. Return their number."""
 
     def position(self) -> tuple[str, int]:
-        """Return the last processed entry in the feed of changes of this Archive: its epoch, empty at first, and the
+        """Return the last processed entry in this Archive's feed of changes: the epoch, empty at first, and the
         number."""
 
     def note_position(self, epoch: str, number: int) -> None: ...

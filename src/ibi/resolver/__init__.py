@@ -1,2 +1,1 @@
-"""The resolver's rules, without any I/O: which Archives to ask for an item, which answers to believe, and where to
-send the reader (R §8.2)."""
+"""The resolver's rules, without any I/O: the Archives to ask, the answers to believe, and the redirect (R §8.2)."""

@@ -70,8 +70,7 @@ class Addressing:
         return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
 
     def chain_after(self, question: Question, archive: ArchiveRef, to: Label) -> tuple[Label, ...] | None:
-        """Return the successors once `archive` says that it gave the Original to `to`; None if it has no right to
-        say so."""
+        """Return the successors after `archive` says that it gave the Original to `to`; None if it has no right to."""
         ref = self._routing.archive(to)
         homes = [home.service for home in question.authority.homes]
         named, is_signed = to if ref is None else ref.service.labels[0], question.authority.is_signed
@@ -104,12 +103,11 @@ class Addressing:
         holder: ArchiveRef | None,
         now: float,
     ) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
-        """Return the likely Archives, then all others (E31). If an Original is required, or no Archive is likely, ask
-        all at once.
+        """Return the likely Archives, then all others (E31).
 
-        The home is asked first, together with the successor that it named. For labels of the future, only they are
-        asked (E70). Only the holder knows for certain whether there is a later edition or a better translation. If the
-        holder is not known, all Archives are asked.
+        If an Original is required, or no Archive is likely, ask all at once. The home is asked first, together with the
+        successor that it named. For labels of the future, only they are asked (E70). Only the holder knows for certain
+        whether there is a later edition or a better translation. If the holder is not known, all Archives are asked.
         """
         first = tuple(dict.fromkeys((*deciders, *authority.homes)))
         if self._is_early(label):
@@ -322,7 +320,7 @@ def _claims(
 
 
 def _claims_of_the_item(question: Question, url: PersistentUrl, base: str) -> Iterator[UnprovenClaim]:
-    """Yield the Archives that claim the item but do not offer the wanted relation, so that the item does not appear
+    """Yield the Archives that claim the item but do not offer the relation, so that the item does not appear
     unknown."""
     target = PersistentUrl(question.label, query=url.query)
     if question.word is not Word.NOT_HERE or target == url:

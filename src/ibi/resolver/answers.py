@@ -57,8 +57,7 @@ class ReceivedAnswer(NamedTuple):
 
     @property
     def knows_more(self) -> bool:
-        """True if the answer names a later edition. An answer that names the item as its own next edition does not
-        count."""
+        """True if the answer names a later edition; the item as its own next edition does not count."""
         return self.answer.next_edition is not None and not self.succeeds_itself
 
     @property
@@ -187,8 +186,7 @@ class AnswerSet(NamedTuple):
         return False
 
     def set_aside(self) -> tuple[Match, ...]:
-        """Return the matches that were set aside because of a next edition, for the case that no Archive has that
-        edition."""
+        """Return the matches that were set aside because of a next edition, in case no Archive has it."""
         return tuple(located for group in self._groups()[1:] for located in self._matches(self.choice(group), group))
 
     def pointers(self) -> Iterator[Referral]:
@@ -312,8 +310,7 @@ class AnswerSet(NamedTuple):
         return found
 
     def _rank(self, located: Match, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
-        """Return the sort key of a match: the holder first, then matches with the item `named` by the highest-ranked
-        answer.
+        """Return the sort key of a match: the holder first, then the item `named` by the highest-ranked answer.
 
         Among these, an Original comes before a Copy. Copies stay in the order of arrival.
         """

@@ -25,8 +25,7 @@ from ibi.resolver.membership import WeakKey
 from ibi.signing import PublicKey
 
 SKEW: Final = 300_000
-"""Milliseconds by which the clocks of an Archive and its resolver may differ, including the transmission of the
-request."""
+"""Milliseconds by which the clocks of an Archive and its resolver may differ, including the transmission time."""
 
 
 class SignatureMissing(IbiError):

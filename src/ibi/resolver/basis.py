@@ -26,8 +26,7 @@ class Basis(NamedTuple):
     homeless: bool = False
     """True if a label on the way has no home: any new Archive may know it better."""
     related: bool = False
-    """True if the outcome leads from one item to another. Items between the two count as well, and are not known
-    here."""
+    """True if the outcome leads from one item to another. Items between them, unknown here, count as well."""
 
     def tags(self, absent: Collection[ArchiveRef] = ()) -> frozenset[Hashable]:
         """Return the tags. `absent` are the Archives that were included before and are not included now."""

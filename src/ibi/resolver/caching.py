@@ -34,8 +34,10 @@ NEGATIVE_AGE: Final = 5
 _MOST: Final = 20_000
 _MOST_NEGATIVE: Final = 2_000
 _MOST_FORGOTTEN: Final = 4_096
-"""Number of tags with a known time of invalidation. When one is evicted, no resolution that began before its time is
-cached."""
+"""Number of tags with a known time of invalidation.
+
+When one is evicted, no resolution that began before its time is cached.
+"""
 _MOST_ABSENT: Final = 16
 """Number of Archives to remember that left and may come back."""
 _ROOM: Final = 64 << 20
@@ -49,8 +51,7 @@ _WIDEST: Final = 4
 _LONGEST_REMEMBERED: Final = 512
 """Characters. The outcome of a longer link is not cached, so that long links cannot fill the memory."""
 _MOST_PREFERENCES: Final = 8
-"""Most preferred languages of a reader for a cached outcome: few readers have more, and each takes part in the
-choice."""
+"""Most preferred languages of a reader for a cached outcome: few readers have more, and each affects the choice."""
 
 
 UNFED_AGE: Final = 10
@@ -111,8 +112,7 @@ class OutcomeKey(NamedTuple):
 
     @property
     def is_one_of_many(self) -> bool:
-        """True if there are countless variants of the same request: other languages that lead to the same text, or
-        other capitals."""
+        """True if the same request has countless variants: languages that lead to the same text, or other capitals."""
         return self.languages is not None or not (self.spelling.islower() or self.spelling.isupper())
 
 
@@ -150,11 +150,10 @@ class Remembered:
 
 
 class Cache:
-    """A cache of outcomes. Each stays until something changes on which it rests: an item, or an Archive that joins or
-    leaves.
+    """A cache of outcomes. Each stays until something changes on which it rests.
 
-    It is bounded by number and by bytes. Most entries share `room`; the others have a fifth and an eighth of it in
-    addition.
+    That may be an item, or an Archive that joins or leaves. The cache is bounded by number and by bytes. Most entries
+    share `room`; the others have a fifth and an eighth of it in addition.
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
@@ -218,10 +217,10 @@ class Cache:
         self._forget_tags((relations_tag(archive),), now)
 
     def forget_told(self, archive: ArchiveRef, labels: Iterable[Label], now: float) -> None:
-        """Drop the outcomes that rest on that Archive's answers about these labels, which it reports as changed, and
-        those that it may know better.
+        """Drop the outcomes that rest on that Archive's answers about these labels, which it reports as changed.
 
-        Answers of other Archives stay: an Archive speaks only for itself.
+        Outcomes that it may know better are dropped too. Answers of other Archives stay: an Archive speaks only for
+        itself.
         """
         for label in labels:
             for kept in self._all:
@@ -272,7 +271,7 @@ class Cache:
         *,
         began: float | None = None,
     ) -> int:
-        """Cache the outcome if that is allowed. Return for how many seconds it may be cached, even if it is not cached
+        """Cache the outcome if that is allowed. Return its lifetime in seconds for caches, even if it is not cached
         here.
 
         `max_age` comes from the answers. `basis` is called only if the outcome is to be cached. The outcome is not
@@ -386,8 +385,7 @@ class HeardFacts:
 
 
 def _find_deleted(report: Report) -> tuple[Label, ...]:
-    """Return the labels that a report calls deleted, from any source: the only effect is that they are asked for
-    again."""
+    """Return the labels that a report calls deleted, from any source: they are only asked for again."""
     is_deletion = isinstance(report.said, Deletion) and report.verdict is not Verdict.DISBELIEVED
     return report.said.ibi.labels if is_deletion and report.said is not None else ()
 
@@ -398,8 +396,10 @@ def _next_edition(hop: Hop) -> LabelForms | None:
 
 
 def longest_followed(trace: Trace, is_followed: Callable[[ArchiveRef], bool]) -> int:
-    """Return the longest lifetime of an outcome: `LONGEST` if it rests only on Archives with followed changes, else
-    `UNFED_AGE`."""
+    """Return the longest lifetime of an outcome: `LONGEST` if the changes of all its Archives are followed.
+
+    Otherwise return `UNFED_AGE`.
+    """
     led = {report.archive for hop in trace.hops for report in hop.leading}
     return LONGEST if all(map(is_followed, led)) else UNFED_AGE
 

@@ -108,8 +108,7 @@ class LanguageChoice(NamedTuple):
 
 
 def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> LanguageChoice:
-    """Return a language for each translation that names none, from the languages in all answers so far (resolution step
-    3).
+    """Return a language for each translation that names none, from all answers so far (resolution step 3).
 
     A translation that stays open and is decided means the text without a language, which is offered as `.translation`.
     """

@@ -320,8 +320,7 @@ def with_waiting_form(registration: Registration) -> Registration:
 
 
 def archive_ref(registration: Registration, inclusion: Inclusion | None = None) -> ArchiveRef | None:
-    """Return the Archive as resolutions know it, or as it would be at another `inclusion`; None while it is not
-    included."""
+    """Return the Archive as resolutions know it, or as at another `inclusion`; None while it is not included."""
     inclusion = inclusion or registration.inclusion
     if inclusion is None:
         return None
@@ -442,8 +441,7 @@ class RegistrationChange:
         )
 
     def apply(self, found: Registration, successor: LabelForms | None, now: Instant) -> Registration:
-        """Return the registration with these changes. `successor` are the forms of the Archive that `self.successor`
-        names.
+        """Return the registration with these changes; `successor` are the forms of `self.successor`'s Archive.
 
         Its key and date stay, and its inclusion unless it is lost. Raise `InvalidInput` if the result cannot be
         recorded.
@@ -469,8 +467,7 @@ class RegistrationChange:
 
 
 def _with_form(service: LabelForms, label: Label) -> LabelForms:
-    """Return the forms with this one added, or in place of the known one of its kind. At least one label always
-    stays."""
+    """Return the forms with this one added, or in place of the one of its kind. At least one label always stays."""
     rest = [each for each in service.labels if each.form != label.form]
     if not rest and label not in service.labels:
         known = str(service.labels[0])

@@ -39,8 +39,7 @@ from ibi.vocabulary import State
 MOST_LABELS: Final = 20_000
 MOST_PREFIXES: Final = 4_000
 PROVISIONAL_AGE: Final = 300.0
-"""Seconds for which an Archive is asked first that had an item while others were silent: one of them may be its
-holder."""
+"""Seconds for which an Archive is asked first that had an item while others, perhaps its holder, were silent."""
 
 _FOREVER: Final = float("inf")
 _NO_ARCHIVES: Final[frozenset[ArchiveRef]] = frozenset()
@@ -125,8 +124,7 @@ class Memory:
         )
 
     def _copy_holders(self, homes: tuple[Home, ...], label: Label) -> frozenset[ArchiveRef]:
-        """Return the Archives that the homes named for their Copies of such items, to this resolver or in the
-        register."""
+        """Return the Archives that the homes named for their Copies of such items, here or in the register."""
         named: frozenset[CopyHolder] = frozenset()
         for home in homes:
             named |= self._beliefs.copies(home.service.labels[0]).holders | home.copies
@@ -148,8 +146,7 @@ class Memory:
         return frozenset(archive for each in services if (archive := self._by_service.get(each)) is not None)
 
     def holder(self, label: Label) -> ArchiveRef | None:
-        """Return the known holder of an item without a home. An Archive that is not included cannot be asked, and is
-        left out."""
+        """Return the known holder of an item without a home; None if it is not included, as it cannot be asked."""
         service = self._beliefs.holder(label, self.today) if label.is_dated else None
         return None if service is None else self._by_service.get(service)
 
@@ -230,8 +227,7 @@ class Memory:
         return service if archive is None else archive.service.labels[0]
 
     def _learn_copies(self, report: Report) -> None:
-        """Learn the holders of Copies: a home that has the item names all Archives that hold Copies of its items, or
-        none.
+        """Learn the holders of Copies: a home that has the item names all of them, or none.
 
         A signed statement outranks this (E84), because an answer may have been changed in transit.
         """

@@ -66,8 +66,7 @@ class NotFound:
     label: Label
     silence: Silence
     suggestions: tuple[Label, ...] = ()
-    """The same item with its host spelled in other ways: these are different labels, and one may be the one meant
-    (E3)."""
+    """The same item with other spellings of its host: these are different labels, and one may be meant (E3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +252,7 @@ def other_spellings(label: Label) -> tuple[Label, ...]:
 
 
 def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], located: Match) -> Redirect:
-    """Return the redirect for a match. `base` is the address of this resolver, as it appears in `url.persistent`
-    (E26)."""
+    """Return the redirect for a match. `base` is this resolver's address, as in `url.persistent` (E26)."""
     heard, entry = located.heard, located.entry
     assert entry.url is not None  # located matches have a URL
     return Redirect(
@@ -280,8 +278,7 @@ def _path_and_query(url: str) -> str:
 
 
 def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Match) -> Acknowledgment | None:
-    """Return the acknowledgment of R Table 8.11: the values of the pairs that the relation qualifies, under bare
-    names."""
+    """Return the acknowledgment (R Table 8.11): the values of the qualified pairs, under bare names."""
     entry, key = located.entry, located.heard.answer.url_key
     if key is None:
         return None

@@ -141,10 +141,10 @@ def refused_urls(
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
-    """Return whether both name one service: `host`, `host.80` and `host@80` are the same, since they are one prefix
-    (E52, E65).
+    """Return whether both name one service.
 
-    The forms that both have are compared. Only if they have none in common, the instant decides (E29).
+    `host`, `host.80` and `host@80` are the same, since they are one prefix (E52, E65). The forms that both have are
+    compared. Only if they have none in common, the instant decides (E29).
     """
     if one is other:
         return True
@@ -191,8 +191,7 @@ class Policy:
     """The limits of one resolution. Times are in seconds."""
 
     hedge_delay: float = 0.2
-    """Head start of likely Archives over all others, and the time in which better answers may outrank the first (R
-    §8.2)."""
+    """Head start of likely Archives, and the time in which better answers may outrank the first (R §8.2)."""
     patience: float = 1.0
     """Timeout of one question for silent Archives; then the resolution goes on without them."""
     copy_patience: float = 0.5
@@ -253,15 +252,13 @@ class WaitPolicy:
         return question.pending <= self.slow or now >= self._others_since(question) + self.policy.patience
 
     def _others_since(self, question: Question) -> float:
-        """Return when the other Archives were asked. If a home was waited for, that is later, and they get the same
-        time from then."""
+        """Return when the other Archives were asked. They get the same time if they had to wait for a home."""
         if question.word is Word.NO_HOME or question.all_asked is None:
             return question.began
         return question.all_asked
 
     def is_home_given_up(self, question: Question, now: float) -> bool:
-        """Return whether the Archives that decide have timed out, so that trusted Archives may be followed without
-        them.
+        """Return whether the Archives that decide have timed out, so that trusted ones may be followed without them.
 
         A successor gets the same time from when it was asked, because a slow home may have named it late.
         """
@@ -276,8 +273,7 @@ class WaitPolicy:
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
     def may_count_originals(self, question: Question, now: float) -> bool:
-        """Return whether all Archives have answered that have a say about the Original: only the home, if it has the
-        item."""
+        """Return whether all Archives have answered that count for the Original: only the home, if it has the item."""
         if question.word is Word.GIVEN:
             return self.is_home_heard(question, now)
         if question.word is Word.AWAITED:
@@ -313,8 +309,7 @@ class WaitPolicy:
         return self._is_best(question, lead) or self.all_had_a_moment(question, now)
 
     def _stands_in(self, question: Question, lead: Match | Referral, now: float) -> bool:
-        """Return whether the lead is a Copy from an Archive that the home named, and the home has been silent for a
-        while.
+        """Return whether the lead is a Copy at an Archive named by the home, and the home has been silent for a while.
 
         For editions, which only the home knows, a Copy is not taken so early.
         """
@@ -324,8 +319,7 @@ class WaitPolicy:
         return now >= question.deciders_asked + self.policy.copy_patience
 
     def is_home_heard(self, question: Question, now: float) -> bool:
-        """Return whether the answers of the Archives that decide may be used. A home beside them has a moment to
-        contradict."""
+        """Return whether the deciding answers may be used. A home beside them has a moment to contradict."""
         return not question.awaits_a_home or self.is_hedged(question, now)
 
     def _is_best(self, question: Question, lead: Match | Referral) -> bool:
@@ -353,8 +347,7 @@ class WaitPolicy:
 
 
 class Visited:
-    """The items that were asked for, each with its wanted relation. Both forms of a label are one item once an
-    answer links them."""
+    """The questions asked so far: items and relations. Both forms of a label are one item once an answer links them."""
 
     __slots__ = ("_asked", "_same")
 
@@ -407,8 +400,7 @@ class SearchPath:
         self._asked += 1
 
     def may_follow(self, step: Referral, question: Question) -> bool:
-        """Return whether the pointer leads to something new, not too far away. A way back to where it came from is a
-        loop (E23)."""
+        """Return whether the pointer leads to something new, not too far away. A way back is a loop (E23)."""
         if self._visited.has(step.forms, step.wanted):
             if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
                 self._note_loop(question, step)
@@ -425,8 +417,10 @@ class SearchPath:
             self.misled[question.pointed_by] = self.misled.get(question.pointed_by, 0) + 1
 
     def note_circle(self, question: Question) -> None:
-        """Record a loop if all answers name the item as its own next edition, none is missing, and none reports a
-        deletion."""
+        """Record a loop if all answers name the item as its own next edition.
+
+        No answer may be missing, and none may report a deletion.
+        """
         if question.deletions or question.silent or not question.heard:
             return
         if all(heard.succeeds_itself for heard in question.heard):

@@ -230,8 +230,7 @@ class Question:
         return note is None or note.verdict is Verdict.SILENT or (note.failure is not None and note.failure.is_silence)
 
     def is_left_open_by(self, heard: ReceivedAnswer) -> bool:
-        """Return whether the last edition is wanted, and the answer neither names a later one nor says that it is of
-        the Original.
+        """Return whether the last edition is wanted, and the answer gives neither a later one nor a state.
 
         Such an answer may be of an old Copy.
         """
@@ -283,8 +282,7 @@ class Question:
 
     @property
     def is_denied(self) -> bool:
-        """True if every home says that it never gave the label away, so that no other Archive can have the Original
-        (E62)."""
+        """True if every home says that it never gave the label away: then no other Archive has the Original (E62)."""
         notes = [self.notes.get(archive) for archive in self.deciders]
         return bool(notes) and all(note is not None and note.final for note in notes)
 
@@ -299,10 +297,9 @@ class Question:
 
     @property
     def may_be_offered_elsewhere(self) -> bool:
-        """True if another Archive may offer a relation that the home does not (R §9.2: each Archive offers its own
-        relations).
+        """True if another Archive may offer a relation that the home does not.
 
-        The home's answer about files and editions is final (E68).
+        R §9.2: each Archive offers its own relations. The home's answer about files and editions is final (E68).
         """
         relation = self.wanted.relation
         if relation.is_itself or relation.begins_with_last_edition:
@@ -311,8 +308,7 @@ class Question:
 
     @property
     def whole(self) -> Question:
-        """The question for the whole relation if this one asks for a beginning of it; otherwise this question
-        (E101)."""
+        """The question for the whole relation if this one asks for its beginning; otherwise this one (E101)."""
         return self.path[-1] if self.reason is Reason.BEGINNING else self
 
     @property
@@ -358,8 +354,7 @@ class Question:
         )
 
     def _explain(self, report: Report) -> Report:
-        """Return the report with the reason why another answer was better, or why it was followed in place of the
-        home."""
+        """Return the report with the reason why another answer was better, or why it stood in for the home."""
         if report.verdict.leads_on:
             return replace(report, stands_in=self._stand_in(report.archive))
         if report.verdict is not Verdict.OUTRANKED:
@@ -379,8 +374,7 @@ class Question:
         return replace(report, because=because)
 
     def _needs_proof(self, archive: ArchiveRef) -> bool:
-        """Return whether claims of that Archive are not followed, because the Archives that decide are silent or
-        cannot tell."""
+        """Return whether its claims are not followed, because the deciding Archives are silent or cannot tell."""
         if archive in self.trusted:
             return False
         if self.word is Word.NOT_HERE:

@@ -1,5 +1,4 @@
-"""Recovery of a lost register from the signed registers that Archives keep (E94): which one to believe, and its
-entries.
+"""Recovery of a lost register from the signed registers that Archives keep (E94).
 
 A signed register has no registration keys and no e-mail addresses. An Archive with a public key is recognised by its
 signature, and brings its registration key with its next inclusion. An Archive without one must send its e-mail again.
@@ -213,8 +212,7 @@ def _judge_source(
 def recovered_registrations(
     register: SignedRegister, now: Instant, lost: Iterable[LostArchive] = ()
 ) -> tuple[Registration, ...]:
-    """Return the registrations of a register and of the `lost` Archives, without the Archive of the resolver's own
-    server.
+    """Return the registrations of a register and of the `lost` Archives, without the resolver's own Archive.
 
     They keep their seniority and their last address. The registration key of each is unknown.
     """

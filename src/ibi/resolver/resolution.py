@@ -1,5 +1,4 @@
-"""The resolution of one persistent URL: it names the requests to send, takes answers and failures, and ends in one
-outcome.
+"""The resolution of one persistent URL: from requests, answers and failures to one outcome.
 
 Nothing here waits or sends. The driver of a resolution sends the result of `requests`. It hands back each `Asking` with
 its answer or failure and the time, calls `advance` at `wake_at`, and stops when `outcome` is set (R §8.2).
@@ -127,8 +126,7 @@ class Resolution:
         self, asking: Asking, answer: UrlList | Deletion | None, now: float, *, final: bool | None = None,
         transferred_to: Label | None = None, copies_at: tuple[Label, ...] = (), max_age: int = 0,
     ) -> None:  # fmt: skip
-        """Take the answer of an Archive; None if it has no such item. The other arguments come from IBI headers of
-        the answer."""
+        """Take the answer of an Archive; None if it has no such item. The other arguments come from IBI headers."""
         archive, question = asking.archive, self._questions[asking.question]
         note = question.settle(asking, now)
         if note is None:
@@ -157,8 +155,7 @@ class Resolution:
         self._advance(now)
 
     def _is_of_no_use(self, archive: ArchiveRef, answer: UrlList, question: Question) -> bool:
-        """Return whether the answer has no readable part that is needed (E47), or its URL is the followed link
-        itself."""
+        """Return whether no needed part of the answer is readable (E47), or its URL is the followed link itself."""
         if is_unreadable(archive, answer, question.wanted, self._preferences):
             return True
         entry = answer.entry(question.wanted.relation)
@@ -203,8 +200,7 @@ class Resolution:
                 note.broken_rule = rule.__name__
 
     def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
-        """Follow a transfer: the home, or the successor that it named, says which Archive holds the Original now
-        (E63)."""
+        """Follow a transfer: the home, or its successor, says which Archive holds the Original now (E63)."""
         chain = self._addressing.chain_after(question, archive, to)
         if chain is None or chain == question.successors:
             return
@@ -303,8 +299,7 @@ class Resolution:
             self._outbox += question.ask_some(question.trusted, now)
 
     def _have_others_answered(self, question: Question, now: float) -> bool:
-        """Return whether all Archives were asked for a relation that the home does not offer, and answered or timed
-        out."""
+        """Return whether all Archives were asked for a relation that the home does not offer, and had their time."""
         if question.waiting:
             self._outbox += question.ask(now, ask_all=True)
         return self._patience.is_settled(question, now)
@@ -350,8 +345,7 @@ class Resolution:
         return not question.pending and self._lead(question, now) is None
 
     def _end_deleted(self, question: Question, now: float) -> bool:
-        """End with the deletion (E20). The holder's answer is enough, but others get a moment to report their
-        Copies."""
+        """End with the deletion (E20). The holder's answer is enough, but others have a moment to report Copies."""
         if not (self._patience.all_had_a_moment(question, now) or self._patience.is_settled(question, now)):
             return False
         if question.path:
@@ -389,11 +383,10 @@ class Resolution:
         return lead if lead is not None and self._patience.may_take(question, lead, now) else None
 
     def _original(self, question: Question, now: float) -> Referral | None:
-        """Choose the required Original, or return a pointer to follow (`requireditemstatus=Original`, resolution step
-        4).
+        """Choose the required Original, or return a pointer to follow.
 
-        All Archives that claim it are counted, so all are waited for. Pointers are followed before a silent Archive has
-        used up the time.
+        This is `requireditemstatus=Original`, resolution step 4. All Archives that claim it are counted, so all are
+        waited for. Pointers are followed before a silent Archive has used up the time.
         """
         if not self._patience.may_count_originals(question, now):
             return None
@@ -545,8 +538,7 @@ class Resolution:
         return self._verdict()
 
     def _verdict(self) -> Outcome:
-        """Return the outcome if nothing was found. The path that was tried first gives the reason, unless it is a
-        circle."""
+        """Return the outcome if nothing was found. The path tried first gives the reason, unless it is a circle."""
         question = self._given_up[0]
         outcome = ending(question, self._hearing(question), self._url.label)
         if isinstance(outcome, Deleted):

@@ -288,5 +288,4 @@ class OfferedRegister(NamedTuple):
     keeper: PublicKey | None = None
     """The key of the Archive, which it proved for this statement; None if it proved none."""
     former: str | None = None
-    """The fullest earlier register that it kept because a later one lacked some of its Archives; None if it sent
-    none."""
+    """The fullest earlier register that it kept because a later one lacked some Archives; None if it sent none."""
