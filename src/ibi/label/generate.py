@@ -1,5 +1,4 @@
-"""Generation of labels: G Algorithms 1–3 (repository name) and 5–7 (IBIp) as pure functions. Algorithm 4 is
-`ibi.clock`.
+"""Generation of labels: G Algorithms 1–3 (repository name) and 5–7 (IBIp), as pure functions.
 
 Algorithm 1  MOUNTPREFIXOFNAMEOFREPOSITORYOFANITEM   mount_prefix_of_repository_name
 Algorithm 2  MOUNTSUFFIXOFNAMEOFREPOSITORYOFANITEM   mount_suffix_of_repository_name
@@ -8,7 +7,8 @@ Algorithm 5  MOUNTPREFIXOFIBIPOFANITEM               mount_prefix_of_ibip
 Algorithm 6  MOUNTSUFFIXOFIBIPOFANITEM               mount_suffix_of_ibip
 Algorithm 7  MOUNTIBIPOFANITEM                       mount_ibip
 
-For many labels of one second, `mount_heads` returns their common part, and `mount_fraction` the rest of an IBIp.
+Algorithm 4 is `ibi.clock`. For many labels of one second, `mount_heads` returns their common part, and `mount_fraction`
+the rest of an IBIp.
 """
 
 from __future__ import annotations

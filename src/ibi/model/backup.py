@@ -1,10 +1,10 @@
 """The content of a backup of a data directory, as keys of a target: a folder, or a bucket.
 
-   manifests/000007-<digest>.json       the newest describes the backup; written last
-   items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
-   chunks/<aa>/<digest>                 a piece of another file, or of the list of items
-   twins/<key>                          a second copy of everything that a restore needs in any case
-   damaged.json                         parts that a check found damaged, for the next backup to write again
+    manifests/000007-<digest>.json       the newest describes the backup; written last
+    items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
+    chunks/<aa>/<digest>                 a piece of another file, or of the list of items
+    twins/<key>                          a second copy of everything that a restore needs in any case
+    damaged.json                         parts that a check found damaged, for the next backup to write again
 
 A version, once written, never changes, and has its own name: a backup only adds missing versions. Parts that no
 manifest names any more are removed after the next one is complete, so that there is a complete backup at any moment.

@@ -65,7 +65,7 @@ def name_one_item(one: LabelForms, other: LabelForms) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The input for a publication. It may be incomplete; the existing parts are valid.
+    """A depositor's input for a publication. It may be incomplete; its present values are valid.
 
     `files` are kept sorted by path. A draft of a published item has that item's `labels`.
     """

@@ -320,7 +320,7 @@ class PreviewStore(Protocol):
         """Return whether the caller shall render it: no other caller has begun, or it began long ago without ending."""
 
     def put(self, digest: str, rendered: str | None, now: int) -> None:
-        """Store a preview, None if it was refused, unless the claim and the file are gone."""
+        """Store a preview, None if it was refused, unless the claim is gone together with the file."""
 
     def release(self, digest: str) -> None:
         """Give the claim back: it was not rendered."""

@@ -175,4 +175,4 @@ class RestoredDirectory(Protocol):
         """Make everything written so far durable."""
 
     def keep_only(self, names: Iterator[str]) -> None:
-        """Remove all other objects; the names come in order. An interrupted restore may have been of a newer backup."""
+        """Remove all other objects; the names come in order. A backup may have been newer meanwhile."""
