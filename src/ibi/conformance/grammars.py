@@ -286,7 +286,8 @@ class _PairReader:
         self._faults: list[PairFault] = []
 
     def read(self) -> PairList:
-        if _SEPARATORS.match(self._body).end():  # it matches the empty string, too
+        leading = _SEPARATORS.match(self._body)
+        if leading is not None and leading.end():
             self._separate()
         while self._at < len(self._body) and len(self._values) < _MOST_PAIRS:
             if not self._pair():
