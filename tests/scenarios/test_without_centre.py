@@ -189,6 +189,20 @@ def notices_that_the_resolver_ended(federation: Federation, through: Member) -> 
     return not str(ask(through.url, f"/{elsewhere.item}")[1]).startswith(federation.url)
 
 
+def ask_alone(federation: Federation, through: Member, path: str) -> tuple[int, str | None, float]:
+    """Ask an Archive that stands in for the resolver. An answer that the resolver gave before it ended may be read
+    after that, and counts for a quarter of a second."""
+    found: list[tuple[int, str | None, float]] = []
+
+    def is_answered_here() -> bool:
+        status, location, seconds, _ = ask(through.url, path)
+        found.append((status, location, seconds))
+        return not str(location).startswith(f"{federation.url}/")
+
+    until(is_answered_here)
+    return found[-1]
+
+
 def every_link_works_through_every_archive(federation: Federation) -> None:
     home, holder, third = federation.members
     files = {
@@ -198,15 +212,15 @@ def every_link_works_through_every_archive(federation: Federation) -> None:
     }
     for through in (holder, third):
         for item, file in files.items():
-            status, location, seconds, _ = ask(through.url, f"/{item}")
+            status, location, seconds = ask_alone(federation, through, f"/{item}")
             assert (status, location) == (302, file), (through.url, item)
             assert seconds < 2.5 * SLACK
     # A link inside a document, relative to it, and one to another repository.
     status, location, _, _ = ask(third.url, f"/col/{third.item}/doc/ibi/{holder.item}")
     assert (status, location) == (302, f"{third.url}/ibi/{holder.item}")
-    assert ask(third.url, f"/ibi/{holder.item}")[1] == files[holder.item]
+    assert ask_alone(federation, third, f"/ibi/{holder.item}")[1] == files[holder.item]
     status, location, _, _ = ask(third.url, f"/col/{holder.item}/doc/a.txt")
     assert (status, location) == (302, f"{third.url}/{holder.item}/a.txt")
-    assert ask(third.url, f"/{holder.item}/a.txt")[1] == files[holder.item]
+    assert ask_alone(federation, third, f"/{holder.item}/a.txt")[1] == files[holder.item]
     status, _, _, body = ask(third.url, "/arq9.urlib.net/x/2020/01.01.01.01")
     assert status in {404, 502}, body
