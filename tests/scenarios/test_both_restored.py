@@ -55,6 +55,12 @@ class RestoredNetwork(Network):
         assert "given" in self.giver.run("transfer", label, "--to", self.receiver.url, "--token", agreed)
         until(lambda: self.receiver.state(label) == "Original" and self.giver.state(label) == "Copy")
         until(lambda: self.leads_to(label, self.receiver))
+        until(lambda: label.lower() in self.told_releases(self.giver))
+
+    def told_releases(self, giver: NetworkArchive) -> set[str]:
+        """The items of which the resolver was told that an Archive gave them away. Links lead to the receiver sooner."""
+        body = ask(self.url, f"/api/releases?of={giver.service}")[3]
+        return {release["item"] for release in json.loads(body)["releases"]}
 
     def put_back(self, *archives: NetworkArchive) -> None:
         for each in archives:

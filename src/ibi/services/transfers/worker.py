@@ -543,8 +543,8 @@ class TransferWorker:
                 self._tell_at = 0.0
 
     def _tell(self, resolver: str, now: int) -> float:
-        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time. A chain that
-        it does not believe does not keep others from being told."""
+        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time: 0 for the next
+        step. A chain that it does not believe does not keep others from being told."""
         after = ""
         while untold := self.ledger.untold(_MOST, after):
             for rep in untold:
@@ -553,7 +553,7 @@ class TransferWorker:
                 except PeerSilent:
                     return _TELL_AGAIN
             after = str(untold[-1])
-        return _TELL_AGAIN if self._disbelieved else _IDLE
+        return _TELL_AGAIN if self._disbelieved else 0.0
 
     def _tell_one(self, resolver: str, rep: RepositoryName, now: int) -> None:
         if now < self._disbelieved.get(rep, 0.0):

@@ -420,6 +420,18 @@ def test_the_resolver_is_told(network: TransferNetwork, tmp_path: Path, opened: 
     assert b.ledger.untold(10) == ()
 
 
+def test_the_resolver_is_told_in_the_step_after_a_transfer_however_soon_that_is(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER)
+    b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER)
+    made = deposits(a.store, CountedLabels(5))
+    for item in (put(made), put(made)):
+        give(a, b, item)
+        b.worker.step()  # in the same second
+        assert network.told[str(item.rep)] == b.chains.chain(item.rep).texts
+
+
 def test_a_resolver_that_lost_what_it_was_told_is_told_again(
     network: TransferNetwork, tmp_path: Path, opened: ExitStack
 ) -> None:
