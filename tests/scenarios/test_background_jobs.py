@@ -47,7 +47,17 @@ ARCHIVE_JOBS = {
         "minting",
         "own address",
     ),
-    *("reader requests", "texts", "transfers", "usage", "verification", "webhook one", "webhooks"),
+    *(
+        "beliefs",
+        "reader requests",
+        "state copies",
+        "texts",
+        "transfers",
+        "usage",
+        "verification",
+        "webhook one",
+        "webhooks",
+    ),
 }
 SERVERS = {
     "an Archive with its own resolver": (
