@@ -58,7 +58,7 @@ class RestoredNetwork(Network):
         until(lambda: label.lower() in self.told_releases(self.giver))
 
     def told_releases(self, giver: NetworkArchive) -> set[str]:
-        """The items of which the resolver was told that an Archive gave them away. Links lead to the receiver sooner."""
+        """The items that were given away, as the resolver was told. Links lead to the receiver sooner."""
         body = ask(self.url, f"/api/releases?of={giver.service}")[3]
         return {release["item"] for release in json.loads(body)["releases"]}
 

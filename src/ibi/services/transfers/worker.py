@@ -543,8 +543,10 @@ class TransferWorker:
                 self._tell_at = 0.0
 
     def _tell(self, resolver: str, now: int) -> float:
-        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time: 0 for the next
-        step. A chain that it does not believe does not keep others from being told."""
+        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time.
+
+        0 stands for the next step. A chain that it does not believe does not keep others from being told.
+        """
         after = ""
         while untold := self.ledger.untold(_MOST, after):
             for rep in untold:
