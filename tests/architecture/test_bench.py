@@ -43,7 +43,7 @@ def test_a_missed_aim_fails_the_run(
 ) -> None:
     results = [Result("reference", 1.0, 1.0, None), Result("parse", ratio, ratio, 3.0)]
     monkeypatch.setattr(run, "RESULTS", tmp_path)
-    monkeypatch.setattr(run, "SUITES", ())
+    monkeypatch.setattr(run, "SUITES", {})
     monkeypatch.setattr(run, "measure", lambda reference, measurements: results)
     assert run.main() == status
     assert word in capsys.readouterr().out
@@ -56,7 +56,7 @@ def test_a_missed_figure_fails_the_run(
 ) -> None:
     missed = Figure("labels", 3.0, "labels/s", 3.0, "≥ 15×", is_met=False)
     monkeypatch.setattr(run, "RESULTS", tmp_path)
-    monkeypatch.setattr(run, "SUITES", (lambda: [missed],))
+    monkeypatch.setattr(run, "SUITES", {"labels": lambda: [missed]})
     monkeypatch.setattr(run, "measure", lambda reference, measurements: [Result("reference", 1.0, 1.0, None)])
     assert run.main() == 1
     assert "MISSED" in capsys.readouterr().out

@@ -127,6 +127,7 @@ def test_other_labels_that_a_reader_asks_for_change_no_belief(tmp_path: Path) ->
         service = scripts.service(beliefs)
         believed = {GIVEN_AWAY: HOLDER, KEPT: HOME, HOMELESS: OLD}
         assert {label: chosen(resolve(service, label)) for label in believed} == believed
+        beliefs.flush()
         before = belief_rows(tmp_path)
         assert {name: len(rows) for name, rows in before.items()} == {
             "successors": 1,
@@ -139,6 +140,7 @@ def test_other_labels_that_a_reader_asks_for_change_no_belief(tmp_path: Path) ->
         assert len(asked) == MANY > MOST_LABELS
         for label in asked:
             resolve(service, label)
+        beliefs.flush()
         after = belief_rows(tmp_path)
         assert after["successors"] == before["successors"]
         own = (str(LIAR.service.labels[0]),) * 2  # on its own items it is the home, and may name whom it likes

@@ -18,11 +18,13 @@ def test_a_restored_archive_is_silent_until_it_was_told_its_own_releases(tmp_pat
     with two_archives(tmp_path, RESOLVER) as (a, _):
         item = put(deposits(a.store))
     shutil.copytree(tmp_path / "a", tmp_path / "backup-a")
-    with two_archives(tmp_path, RESOLVER) as (a, b), ExitStack() as opened:
+    with two_archives(tmp_path, RESOLVER) as (a, b):
         give(a, b, item)
         a.worker.step()
-        put_back(tmp_path, "a")
-        network = b.network
+    network = b.network
+    put_back(tmp_path, "a")
+    with ExitStack() as opened:
+        b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
         network.cut = {RESOLVER}
         again = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
         again.worker.step()
