@@ -86,7 +86,7 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     for kind in KINDS.values():
         path = path_of(directory, kind)
         try:
-            refuse_lost(path, kind)
+            _refuse_lost(directory, path, kind)
             if path.exists():
                 _refuse_blank(directory, path, kind)
                 inspect_unchanged(path, kind, is_in_use=directory.is_served, most=directory.most_read)
@@ -95,6 +95,13 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             yield from_error("database", str(path), error)
         except PermissionError as error:
             yield denied_reading(find_denied(error, path) or path)
+
+
+def _refuse_lost(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
+    """Raise the `damaged` error of its kind for a database that was begun once. The record of that may be closed to this
+    user, which is no reason to leave the database out."""
+    if not is_denied(directory.data / RECORD):
+        refuse_lost(path, kind)
 
 
 def _refuse_blank(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
