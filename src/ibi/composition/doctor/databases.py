@@ -98,8 +98,10 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _refuse_lost(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
-    """Raise the `damaged` error of its kind for a database that was begun once. The record of that may be closed to this
-    user, which is no reason to leave the database out."""
+    """Raise the `damaged` error of its kind for a database that was begun once.
+
+    The record of that may be closed to this user. The database itself is examined all the same.
+    """
     if not is_denied(directory.data / RECORD):
         refuse_lost(path, kind)
 
