@@ -7,9 +7,10 @@ names the item of this Archive that has it as another name (E72).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -180,27 +181,49 @@ def parse_description(document: dict[str, Any]) -> Description:
 
 
 def _expand(name: str, value: Any) -> Any:
-    if name == "metadata" and isinstance(value, dict):
-        if sum(len(values) for values in value.values() if isinstance(values, list)) > MOST_VALUES:
-            raise InvalidMember(field=name, reason=f"it has at most {MOST_VALUES} values")
-        return {element: _values(element, values) for element, values in value.items() if values is not None}
-    if name == "visibility" and isinstance(value, dict):
-        networks = value.get("networks")
-        if isinstance(networks, list) and len(networks) > MOST_NETWORKS:
-            raise InvalidMember(field="visibility.networks", reason=f"there are at most {MOST_NETWORKS}")
-    if name == "alternates" and isinstance(value, list):
-        return _alternates(value)
-    if name in _RELATIONS and isinstance(value, str):
-        with refusing_members(name):
-            return forms_document(LabelForms.of(parse(value)))
-    return value
+    """Return the value of a member in the form that `read_description` reads. It refuses values of a wrong type."""
+    expand = _EXPANSIONS.get(name)
+    return value if expand is None else expand(value)
 
 
-def _alternates(values: list[Any]) -> list[Any]:
+def _expand_metadata(elements: Any) -> Any:
+    if not isinstance(elements, dict):
+        return elements
+    if sum(len(values) for values in elements.values() if isinstance(values, list)) > MOST_VALUES:
+        raise InvalidMember(field="metadata", reason=f"it has at most {MOST_VALUES} values")
+    return {element: _values(element, values) for element, values in elements.items() if values is not None}
+
+
+def _check_networks(visibility: Any) -> Any:
+    networks = visibility.get("networks") if isinstance(visibility, dict) else None
+    if isinstance(networks, list) and len(networks) > MOST_NETWORKS:
+        raise InvalidMember(field="visibility.networks", reason=f"there are at most {MOST_NETWORKS}")
+    return visibility
+
+
+def _expand_alternates(values: Any) -> Any:
     """Return other names in their recorded spelling."""
+    if not isinstance(values, list):
+        return values
     if len(values) > MOST_ALTERNATES:
         raise InvalidMember(field="alternates", reason=f"there are at most {MOST_ALTERNATES}")
     return [_alternate(value, f"alternates[{number}]") for number, value in enumerate(values)]
+
+
+def _expand_relation(name: str, label: Any) -> Any:
+    if not isinstance(label, str):
+        return label
+    with refusing_members(name):
+        return forms_document(LabelForms.of(parse(label)))
+
+
+_EXPANSIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "metadata": _expand_metadata,
+    "visibility": _check_networks,
+    "alternates": _expand_alternates,
+    **{name: partial(_expand_relation, name) for name in _RELATIONS},
+}
+"""The reader of each member that a client may write in a shorter form, or whose length is bounded."""
 
 
 def _alternate(value: Any, member: str) -> Any:
