@@ -117,9 +117,13 @@ def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict
         shared |= {} if item.target is None else {"target": item.target}
     if public_service_url(site, item) is None and not in_full:
         shared.pop("target_url", None)
-    damaged = {"damaged": True} if site.is_damaged(item) else {}
-    unconfirmed = {"unconfirmed": True} if site.is_unconfirmed(item) else {}
-    return {**shared, **local, **damaged, **unconfirmed, "links": record_links(site, item)}
+    return {**shared, **local, **_doubts(site, item), "links": record_links(site, item)}
+
+
+def _doubts(site: ArchiveSite, item: Item) -> dict[str, bool]:
+    """Return the members for what is in doubt: the bytes of the item, or whether its Original is still here."""
+    doubts = {"damaged": site.is_damaged(item), "unconfirmed": site.is_unconfirmed(item)}
+    return {name: True for name, is_in_doubt in doubts.items() if is_in_doubt}
 
 
 def record_url(site: ArchiveSite, item: Item) -> str:

@@ -429,13 +429,12 @@ class ServedHosts:
     def __init__(self, urls: Iterable[str] = (), names: Iterable[str] = (), listening: Iterable[str] = ()) -> None:
         """Hosts of `urls` are served at every port. `names` are those of the setting `hosts`, each `host` or
         `host:port`. `listening` are the hosts and addresses on which the server listens."""
-        given = [each for each in map(readable_origin, names) if each is not None]
-        found = [served_origin(url) for url in urls] + [readable_origin(bracketed(host)) for host in listening]
-        self._hosts = {"localhost", *(each.name for each in found if each is not None)}
+        given = _known_origins(map(readable_origin, names))
+        found = _known_origins((*map(served_origin, urls), *map(readable_origin, map(bracketed, listening))))
+        self._hosts = {"localhost", *(each.name for each in found)}
         self._hosts |= {each.name for each in given if each.port is None}
         self._with_port = frozenset(given)
-        addresses = {each.address for each in found if each is not None}
-        self._is_on_all = any(address is not None and address.is_unspecified for address in addresses)
+        self._is_on_all = any(each.address is not None and each.address.is_unspecified for each in found)
 
     def serves(self, scope: Scope) -> bool:
         """Return whether pages and files are served for the host of this request. A request without a host is
@@ -450,6 +449,10 @@ class ServedHosts:
         if address is None:
             return False
         return address.is_loopback or (self._is_on_all and _is_of_this_machine(address))
+
+
+def _known_origins(origins: Iterable[Origin | None]) -> list[Origin]:
+    return [each for each in origins if each is not None]
 
 
 def _is_of_this_machine(address: IPv4Address | IPv6Address) -> bool:
