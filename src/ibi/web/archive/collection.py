@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -198,15 +199,13 @@ class Collection:
             where = f"{place}?{sent}" if sent else place
             return Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})
         if rest == _METADATA:
-            named = next((value for name, value in query if name == "format"), None)
-            return await self._metadata.answer(item, named, scope)
+            return await self._metadata.answer(item, _first_value(query, "format"), scope)
         if rest.startswith(LOOK):
             return await self._look(item, rest[len(LOOK) :], scope)
         if rest == VERSIONS:
             if item.state is State.DELETED:
                 return await gone_answer(self._site, item, scope)
-            before = next((value for name, value in query if name == "before"), "")
-            return await self._versions.answer(item, before, scope)
+            return await self._versions.answer(item, _first_value(query, "before") or "", scope)
         if rest not in {"", "/", "/doc", _DOC}:
             raise PathNotFound()
         if item.state is State.DELETED:
@@ -214,8 +213,9 @@ class Collection:
         if rest != _DOC:
             place = _DOC if rest == "/doc" else _METADATA
             return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
-        if any(name == "list" for name, _ in query):
-            return self._list(item, next((value for name, value in query if name == "page"), "1"), scope)
+        if _first_value(query, "list") is not None:
+            number = _first_value(query, "page")
+            return self._list(item, "1" if number is None else number, scope)
         return self._target(item, scope)
 
     async def _look(self, item: Item, path: str, scope: Scope) -> Response:
@@ -257,34 +257,34 @@ class Collection:
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         file = None if shown is None else shown.linked_file(path)
-        link = relative_link(path, with_octets(scope["query_string"])) if file is None or not access else None
-        if link is not None:
-            return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
-        # A reader who may neither list nor read the files must not learn which names exist.
-        if file is None and (access or item.visibility.listing):
-            raise NoSuchFile(label=item.rep.spelling, path=repr(show_octets(path[:200])))
+        if shown is None or file is None or not access:
+            return self._without_file(item, path, access, scope, is_there=file is not None)
         if is_to_run(scope["headers"]):
             raise PathNotFound()
-        if shown is None or file is None or not access:
-            return redirect(self._site.urls.metadata(item, None, None))
+        is_use = scope["query_string"] != PREVIEW.encode()
         headers = partial(self._headers, item, file.path, access, is_saved=elsewhere is not None)
-        is_viewed = number is None and elsewhere is None
-        view = await self._documents.answer(item, file, scope, headers) if is_viewed else None
+        if number is not None:
+            await self._delivery.send(item, file, scope, receive, send, headers, version=(number, shown), is_use=is_use)
+            return None
+        view = await self._documents.answer(item, file, scope, headers) if elsewhere is None else None
         if view is not None:
             self._delivery.count(item, file.path, scope, view.status_code)
             return view
-        is_looked_at = scope["query_string"] == PREVIEW.encode()
-        await self._delivery.send(
-            item,
-            file,
-            scope,
-            receive,
-            send,
-            headers,
-            version=None if number is None else (number, shown),
-            is_use=not is_looked_at,
-        )
+        await self._delivery.send(item, file, scope, receive, send, headers, is_use=is_use)
         return None
+
+    def _without_file(self, item: Item, path: str, access: FileAccess, scope: Scope, *, is_there: bool) -> Response:
+        """Answer a reader who may not have the file, or who names none: with the target of a relative link, or the
+        item's page."""
+        link = relative_link(path, with_octets(scope["query_string"]))
+        if link is not None:
+            return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
+        # A reader who may neither list nor read the files must not learn which names exist.
+        if not is_there and (access or item.visibility.listing):
+            raise NoSuchFile(label=item.rep.spelling, path=repr(show_octets(path[:200])))
+        if is_to_run(scope["headers"]):
+            raise PathNotFound()
+        return redirect(self._site.urls.metadata(item, None, None))
 
     async def _wanted(self, item: Item, number: int | None, scope: Scope) -> tuple[Item | None, Item, FileAccess]:
         """Return the item in the requested version, the present item, and the access of the reader to the files.
@@ -366,9 +366,9 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
     """Return the persistent URL of the target of such an address; None if it can have no target."""
     pairs = decode_query(query)
     if rest == _METADATA:
-        named = next((value for name, value in pairs if name == "format"), None)
+        named = _first_value(pairs, "format")
         target = f":({named})" if named and named not in {"html", "json"} else ":"
-    elif rest == _DOC and any(name == "list" for name, _ in pairs):
+    elif rest == _DOC and _first_value(pairs, "list") is not None:
         target = "?ibiurl.verblist=GetFileList"
     elif rest in {"/doc", _DOC}:
         target = ""
@@ -382,6 +382,10 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
         return PersistentUrl.parse(f"/{label.spelling}{target}")
     except (InvalidPersistentUrl, UnicodeEncodeError):
         return None
+
+
+def _first_value(query: Sequence[tuple[str, str]], name: str) -> str | None:
+    return next((value for given, value in query if given == name), None)
 
 
 def without_body(answer: Response, scope: Scope) -> Response:
