@@ -217,28 +217,37 @@ class Supervisor:
                 self._note_end(worker, os.waitstatus_to_exitcode(status))
 
     def _note_end(self, worker: _Worker, code: int) -> None:
+        self._remove(worker)
+        place = worker.place
+        if worker.replaces is not None and worker.ready_at is None:
+            self._log.error("a new worker did not start: the others go on as they are", code=code)
+            self._to_replace.clear()
+            self._end_reload()
+        elif place.worker is not worker or self._is_stopping:
+            return
+        elif (successor := self._successor_of(worker)) is not None:  # it is starting already
+            place.worker, successor.replaces = successor, None
+        elif self._is_first(place):
+            place.worker = None
+            self._exit_code, self._is_stopping = code if code > 0 else 1, True  # the worker has given the reason
+            self._stop()
+        else:
+            place.worker = None
+            self._plan_restart(worker, code)
+
+    def _remove(self, worker: _Worker) -> None:
         del self._workers[worker.pid]
         self._state.vacate(worker.slot)
         for descriptor in (worker.orders, worker.told):
             if descriptor >= 0:
                 os.close(descriptor)
+
+    def _successor_of(self, worker: _Worker) -> _Worker | None:
+        return next((each for each in self._workers.values() if each.replaces is worker), None)
+
+    def _plan_restart(self, worker: _Worker, code: int) -> None:
+        """Set the time at which another worker takes the place of a dead one. The delay grows with the failures."""
         place, now = worker.place, time.monotonic()
-        if worker.replaces is not None and worker.ready_at is None:
-            self._log.error("a new worker did not start: the others go on as they are", code=code)
-            self._to_replace.clear()
-            self._end_reload()
-            return
-        if place.worker is not worker or self._is_stopping:
-            return
-        successor = next((each for each in self._workers.values() if each.replaces is worker), None)
-        if successor is not None:  # it is starting already
-            place.worker, successor.replaces = successor, None
-            return
-        place.worker = None
-        if not self._is_told and place is self._places[0]:
-            self._exit_code, self._is_stopping = code if code > 0 else 1, True  # the worker has given the reason
-            self._stop()
-            return
         is_sound = worker.ready_at is not None and now >= worker.ready_at + _SOUND_AFTER
         place.failures = 0 if is_sound else place.failures + 1
         delay = _delay_after(place.failures)
