@@ -46,7 +46,6 @@ from ibi.web.pages.deposit_state import (
     SignedOut,
     check_record,
     read_form_into,
-    read_marks,
     write_marks,
 )
 from ibi.web.pages.field_choices import language_choices, licence_choices, terms_in_words, type_choices
@@ -122,7 +121,7 @@ class DepositPages:
         draft = request.path_params["draft"]
         view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
         if view.record.publication is not None:
-            return see_other(self._page_of(view.record.publication.labels))
+            return see_other(_page_of(view.record.publication.labels))
         if view.record.deletion is not None:
             return see_other(f"/account/drafts/{draft}/review")
         if request.method == "POST":
@@ -150,8 +149,7 @@ class DepositPages:
             return self._show_unproven(request, visitor, view, sent)
         if sent.fields.get("act") == "discard":
             return await self._discard(visitor, draft)
-        marks = read_marks(sent.fields.get("marks", ""))
-        state = FormState(view, sent.fields, refused=sent.refused, more_refused=sent.more_refused, marks=marks or None)
+        state = FormState.of(view, sent)
         if sent.draft is None and not check_record(sent.fields, state):
             return self._answer(request, visitor, state)  # an unreadable record begins no draft and uses no label
         try:
@@ -202,8 +200,8 @@ class DepositPages:
         why = SignedOut() if visitor is None else SignedInAnew()
         if visitor is not None and _wants_json(request):
             return _json({**_problem(request, why), "csrf": visitor.csrf}, why.kind.status)
-        marks = read_marks(sent.fields.get("marks", ""))
-        state = FormState(view, typed=sent.fields, problem=why, marks=marks or None, has_dropped=sent.has_dropped)
+        state = FormState.of(view, sent)
+        state.problem = why
         return self._show(request, visitor, state)
 
     async def _begin(self, visitor: Visitor) -> str:
@@ -289,7 +287,7 @@ class DepositPages:
         made = await self._run(
             self._publishing, lambda: self._drafts.publish_or_submit(visitor.depositor, draft, labels)
         )
-        place = f"{DEPOSIT}/{draft}" if isinstance(made, Submitted) else self._page_of(made.item.labels)
+        place = f"{DEPOSIT}/{draft}" if isinstance(made, Submitted) else _page_of(made.item.labels)
         return _json({"place": place}) if _wants_json(request) else see_other(place)
 
     async def _list_unfinished(self, visitor: Visitor, draft: str) -> tuple[PartialState, ...]:
@@ -324,7 +322,7 @@ class DepositPages:
 
     def _document(self, request: Request, state: FormState) -> dict[str, Any]:
         language = page_language(request.scope)
-        gettext, labels = translations(language).gettext, _labels_of(state.view)
+        labels = _labels_of(state.view)
         return {
             "marks": write_marks(state.shown_marks),
             "newer": state.newer,
@@ -334,12 +332,7 @@ class DepositPages:
             "place": None if state.view is None else f"{DEPOSIT}/{state.view.record.id}",
             "url": self._persistent_url(state.view),
             "label": None if labels is None else (labels.ibip or labels.labels[0]).spelling,
-            "errors": {name: error.message(gettext) for name, error in state.errors.items()},
-            "attention": _attention(request, state),
-            "refused": [[name, error.message(gettext)] for name, error in state.refused],
-            "problem": None if state.problem is None else state.problem.message(gettext),
-            "left_out": state.left_out,
-            "other_records": state.other_records,
+            **_told(request, state),
             "citations": [
                 {"style": each.style, "runs": [[run.text, run.italic] for run in each.runs]}
                 for each in self._citations(state.view)
@@ -348,8 +341,7 @@ class DepositPages:
 
     def _show(self, request: Request, visitor: Visitor | None, state: FormState, status: int | None = None) -> Response:
         """Render the page. Its status follows from its errors unless another is given."""
-        language = page_language(request.scope)
-        gettext, view = translations(language).gettext, state.view
+        language, view = page_language(request.scope), state.view
         said, files = state.content.fill(), () if view is None else view.files
         number = _page_number(request.query_params.get("files", "1"), len(files))
         return render(
@@ -364,35 +356,37 @@ class DepositPages:
             marks=write_marks(state.shown_marks),
             is_clash=state.is_clash,
             place=local_target(request.url.path) if view is None else f"{DEPOSIT}/{view.record.id}",
-            draft=None if view is None else view.record,
-            is_waiting=view is not None and view.is_waiting,
-            is_returned=view is not None and view.review is ReviewState.RETURNED,
-            is_locked=view is not None and view.is_waiting and not self._may_publish(visitor, view),
-            is_reviewed=self._drafts.is_reviewed and not self._may_publish(visitor, view),
-            labels=_labels_of(view),
-            persistent_url=self._persistent_url(view),
             values={name: state.typed.get(name, text) for name, text in said.items()},
-            errors={name: error.message(gettext) for name, error in state.errors.items()},
-            attention=_attention(request, state),
             is_refused=(status or state.status) != HTTPStatus.OK,
-            refused=[(name, error.message(gettext)) for name, error in state.refused],
             more_refused=state.more_refused,
-            problem=None if state.problem is None else state.problem.message(gettext),
             is_saved="saved" in request.query_params or state.lacks_parts,
-            left_out=state.left_out,
-            other_records=state.other_records,
             files=files[(number - 1) * FILES_SHOWN : number * FILES_SHOWN],
             all_files=files,
             unfinished=state.unfinished,
             pages=range(1, -(-len(files) // FILES_SHOWN) + 1),
             number=number,
-            citations=self._citations(view),
             types=type_choices(language),
             licences=licence_choices(language),
             languages=language_choices(language),
             terms=_terms(state.content.description, language),
             record=_kept_record(state),
+            **self._draft_facts(visitor, view),
+            **_told(request, state),
         )
+
+    def _draft_facts(self, visitor: Visitor | None, view: DraftView | None) -> dict[str, Any]:
+        """Return the facts about the draft, and about its review, that the page shows."""
+        is_waiting, may_publish = view is not None and view.is_waiting, self._may_publish(visitor, view)
+        return {
+            "draft": None if view is None else view.record,
+            "is_waiting": is_waiting,
+            "is_returned": view is not None and view.review is ReviewState.RETURNED,
+            "is_locked": is_waiting and not may_publish,
+            "is_reviewed": self._drafts.is_reviewed and not may_publish,
+            "labels": _labels_of(view),
+            "persistent_url": self._persistent_url(view),
+            "citations": self._citations(view),
+        }
 
     def _may_publish(self, visitor: Visitor | None, view: DraftView | None) -> bool:
         """Return whether the visitor may publish the draft without a librarian."""
@@ -416,10 +410,11 @@ class DepositPages:
         labels = _labels_of(view)
         return None if labels is None else self._site.persistent_url(labels)
 
-    def _page_of(self, labels: LabelForms) -> str:
-        if labels.rep is None:
-            raise PathNotFound()
-        return f"/col/{labels.rep.spelling}/metadata"
+
+def _page_of(labels: LabelForms) -> str:
+    if labels.rep is None:
+        raise PathNotFound()
+    return f"/col/{labels.rep.spelling}/metadata"
 
 
 def _kept_record(state: FormState) -> str:
@@ -429,6 +424,19 @@ def _kept_record(state: FormState) -> str:
         return state.content.refused[RECORD].text if RECORD in state.content.refused else ""
     is_kept = not is_imported or RECORD in state.errors or state.problem is not None or state.lacks_parts
     return state.typed[RECORD] if is_kept else ""
+
+
+def _told(request: Request, state: FormState) -> dict[str, Any]:
+    """Return what the page and its script say about a form: its errors, and the parts of a record that are left out."""
+    gettext = translations(page_language(request.scope)).gettext
+    return {
+        "errors": {name: error.message(gettext) for name, error in state.errors.items()},
+        "attention": _attention(request, state),
+        "refused": [(name, error.message(gettext)) for name, error in state.refused],
+        "problem": None if state.problem is None else state.problem.message(gettext),
+        "left_out": state.left_out,
+        "other_records": state.other_records,
+    }
 
 
 def _attention(request: Request, state: FormState) -> str:

@@ -284,6 +284,18 @@ class FormState:
     other_records: int = 0
     """Number of pasted records after the first. They are ignored."""
 
+    @classmethod
+    def of(cls, view: DraftView | None, sent: SentForm) -> FormState:
+        """Return the state of a form as it was sent, before it is saved."""
+        return cls(
+            view,
+            sent.fields,
+            refused=sent.refused,
+            more_refused=sent.more_refused,
+            marks=read_marks(sent.fields.get("marks", "")) or None,
+            has_dropped=sent.has_dropped,
+        )
+
     @property
     def lacks_parts(self) -> bool:
         """True if the description lacks a part of the pasted text."""
@@ -393,21 +405,33 @@ def read_form_into(before: FormContent, sent: Typed, state: FormState, now: Inst
     if sent.get("overwrite"):
         clashing = frozenset()
     state.typed = {name: text for name, text in sent.items() if name not in untouched}
-    shown, unread = before.fill(), untouched | clashing
+    shown = before.fill()
     state.newer = {name: shown[name] for name in untouched if _mark(name, shown[name]) != marks[name]}
-    if (kept := before.refused.get(RECORD)) is not None and _is_same(sent.get(RECORD, ""), kept.text):
-        unread |= {RECORD}
-    changed = {name: each.text for name, each in before.refused.items()}
-    changed |= {name: text for name, text in sent.items() if name not in unread}
-    description, errors = read_fields(before.description, changed, now)
+    texts = _texts_to_read(before, sent, untouched | clashing)
+    description, errors = read_fields(before.description, texts, now)
     if sent.get("act") == "import":
-        description = _take_record(description, changed.get(RECORD, ""), state, errors)
-    elif RECORD in before.refused and changed[RECORD].strip() and (error := read_record(changed[RECORD])) is not None:
+        description = _take_record(description, texts.get(RECORD, ""), state, errors)
+    elif (error := _reread_record(before, texts)) is not None:
         errors[RECORD] = error
-    refused = {name: refuse(changed.get(name, shown.get(name, "")), error) for name, error in errors.items()}
+    refused = {name: refuse(texts.get(name, shown.get(name, "")), error) for name, error in errors.items()}
     _check_size(refused)
     state.errors = told_errors(errors) | {name: ChangedElsewhere() for name in clashing}
     return FormContent(description, refused)
+
+
+def _texts_to_read(before: FormContent, sent: Typed, unread: frozenset[str]) -> dict[str, str]:
+    """Return the refused texts of the draft, and the texts of the form that replace them or change other fields."""
+    kept = before.refused.get(RECORD)
+    if kept is not None and _is_same(sent.get(RECORD, ""), kept.text):
+        unread |= {RECORD}
+    refused = {name: each.text for name, each in before.refused.items()}
+    return refused | {name: text for name, text in sent.items() if name not in unread}
+
+
+def _reread_record(before: FormContent, texts: Typed) -> IbiError | None:
+    """Return the error in a record that could not be read before, and is still there."""
+    is_there = RECORD in before.refused and texts[RECORD].strip()
+    return read_record(texts[RECORD]) if is_there else None
 
 
 def _is_same(sent: str, kept: str) -> bool:
