@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,7 +31,7 @@ from ibi.instant import Instant
 from ibi.model.account import ROLE_SCOPES, Role, Scope, SecondFactor
 from ibi.model.visibility import IpNetwork
 from ibi.ports.errors import StorageError
-from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin, TooManyTokens, TooManyTokensMade
+from ibi.services.accounts.account_admin import LocalTokenAdmin, TooManyTokens, TooManyTokensMade
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery, SecondFactors
 from ibi.services.accounts.sign_in import SignIn, TooManyGuesses
@@ -79,6 +80,10 @@ _REFUSED: Final = (
 )
 """Errors that the page shows at its forms."""
 
+Fields: TypeAlias = Mapping[str, str]
+_Act: TypeAlias = Callable[[Request, Visitor, Fields], Awaitable[Response]]
+"""What a button of the page does."""
+
 
 @dataclass(frozen=True, slots=True)
 class OtherPages:
@@ -107,6 +112,20 @@ class AccountPage:
         self._provider, self._factors = provider, SecondFactors(sign_in, recovery.admin)
         self._sign_in, self._sessions, self._admin, self._tokens = sign_in, sessions, recovery.admin, tokens
         self.proxies, self._integrity, self._others = proxies, integrity, others or OtherPages()
+        self._acts: dict[str, _Act] = {
+            "password": self._change_password,
+            "shown": self._change_shown_name,
+            "language": self._choose_language,
+            "token": self._create_token,
+            "revoke": self._revoke_token,
+            "end": self._end_sessions,
+            "factor-begin": self._begin_factor,
+            "factor-confirm": self._confirm_factor,
+            "factor-end": self._end_factor,
+        }
+        if provider is not None:
+            self._acts["link"] = partial(self._go_to_provider, provider)
+            self._acts["unlink"] = partial(self._unlink, provider)
 
     def routes(self) -> list[Route]:
         return [Route(ACCOUNT, self.handle, methods=["GET", "POST"])]
@@ -121,53 +140,56 @@ class AccountPage:
         try:
             fields = await visitor.read_form(request)
             act = fields.get("act", "password")
-            return await self._act(request, visitor, act, fields)
+            if act not in self._acts:
+                raise InvalidMember(field="act", reason="there is no such act")
+            return await self._acts[act](request, visitor, fields)
         except _REFUSED as error:
             return await self._show(request, visitor, error=error, act=act)
 
-    async def _act(self, request: Request, visitor: Visitor, act: str, fields: dict[str, str]) -> Response:
-        admin, person = self._admin.acting_as(visitor.actor), visitor.signed.person
-        match act:
-            case "password":
-                return await self._change_password(visitor, admin, fields)
-            case "shown":
-                await asyncio.to_thread(lambda: admin.describe(person.name, shown=fields.get("shown", "")))
-                return see_other(f"{ACCOUNT}?done=shown")
-            case "language":
-                chosen = named_language(fields.get("language", ""))
-                if chosen is None:
-                    raise InvalidMember(field="language", reason="there are no pages in it")
-                await asyncio.to_thread(lambda: admin.describe(person.name, language=chosen))
-                return see_other(f"{ACCOUNT}?done=language")
-            case "token":
-                return await self._create_token(request, visitor, fields)
-            case "revoke":
-                tokens = self._tokens.acting_as(visitor.actor)
-                await asyncio.to_thread(tokens.revoke_token_of, person.name, fields.get("token", ""))
-                return see_other(f"{ACCOUNT}?done=revoked#tokens")
-            case "end":
-                identity = fields.get("session") or None
-                if await self._sign_in.end_sessions(visitor.signed, identity):
-                    await asyncio.to_thread(admin.record, "end sessions", person, identity or "all others")
-                return see_other(f"{ACCOUNT}?done=ended#sessions")
-            case "factor-begin":
-                await self._factors.begin(visitor.signed)
-                return see_other(f"{ACCOUNT}#factor")
-            case "factor-confirm":
-                codes = await self._factors.confirm(visitor.signed, fields.get("code", ""), visitor.actor)
-                # Not after a redirect: only this answer shows the codes.
-                return await self._show(request, visitor, codes=codes)
-            case "factor-end":
-                await self._factors.end(visitor.signed, fields.get("code", ""), visitor.actor)
-                return see_other(f"{ACCOUNT}?done=factor-ended")
-            case "link" if self._provider is not None:
-                return await self._go_to_provider(request, visitor, self._provider)
-            case "unlink" if self._provider is not None:
-                await self._provider.unlink(visitor.signed, visitor.actor)
-                return see_other(f"{ACCOUNT}?done=unlinked")
-        raise InvalidMember(field="act", reason="there is no such act")
+    async def _change_shown_name(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        admin, name = self._admin.acting_as(visitor.actor), visitor.signed.person.name
+        await asyncio.to_thread(lambda: admin.describe(name, shown=fields.get("shown", "")))
+        return see_other(f"{ACCOUNT}?done=shown")
 
-    async def _go_to_provider(self, request: Request, visitor: Visitor, provider: ProviderSignIn) -> Response:
+    async def _choose_language(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        chosen = named_language(fields.get("language", ""))
+        if chosen is None:
+            raise InvalidMember(field="language", reason="there are no pages in it")
+        admin, name = self._admin.acting_as(visitor.actor), visitor.signed.person.name
+        await asyncio.to_thread(lambda: admin.describe(name, language=chosen))
+        return see_other(f"{ACCOUNT}?done=language")
+
+    async def _revoke_token(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        tokens, name = self._tokens.acting_as(visitor.actor), visitor.signed.person.name
+        await asyncio.to_thread(tokens.revoke_token_of, name, fields.get("token", ""))
+        return see_other(f"{ACCOUNT}?done=revoked#tokens")
+
+    async def _end_sessions(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        identity, admin = fields.get("session") or None, self._admin.acting_as(visitor.actor)
+        if await self._sign_in.end_sessions(visitor.signed, identity):
+            await asyncio.to_thread(admin.record, "end sessions", visitor.signed.person, identity or "all others")
+        return see_other(f"{ACCOUNT}?done=ended#sessions")
+
+    async def _begin_factor(self, _: Request, visitor: Visitor, __: Fields) -> Response:
+        await self._factors.begin(visitor.signed)
+        return see_other(f"{ACCOUNT}#factor")
+
+    async def _confirm_factor(self, request: Request, visitor: Visitor, fields: Fields) -> Response:
+        codes = await self._factors.confirm(visitor.signed, fields.get("code", ""), visitor.actor)
+        # Not after a redirect: only this answer shows the codes.
+        return await self._show(request, visitor, codes=codes)
+
+    async def _end_factor(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        await self._factors.end(visitor.signed, fields.get("code", ""), visitor.actor)
+        return see_other(f"{ACCOUNT}?done=factor-ended")
+
+    async def _unlink(self, provider: ProviderSignIn, _: Request, visitor: Visitor, __: Fields) -> Response:
+        await provider.unlink(visitor.signed, visitor.actor)
+        return see_other(f"{ACCOUNT}?done=unlinked")
+
+    async def _go_to_provider(
+        self, provider: ProviderSignIn, request: Request, visitor: Visitor, _: Fields
+    ) -> Response:
         """Render a page with a link to the provider.
 
         It is a link, because browsers follow no form from here to another site. The request came by a form, because
@@ -177,12 +199,13 @@ class AccountPage:
         answer = render(request.scope, "sign_in_continue.html", headers=PRIVATE, url=url, provider=provider.name)
         return self._sessions.begin_errand(answer, secret, f"{LINKING}{visitor.signed.session.id}")
 
-    async def _change_password(self, visitor: Visitor, admin: PersonAdmin, fields: dict[str, str]) -> Response:
+    async def _change_password(self, _: Request, visitor: Visitor, fields: Fields) -> Response:
+        admin = self._admin.acting_as(visitor.actor)
         anew = await self._sign_in.change_password(visitor.signed, fields.get("current", ""), fields.get("new", ""))
         await asyncio.to_thread(admin.record, "change own password", visitor.signed.person)
         return self._sessions.begin(see_other(f"{ACCOUNT}?changed=1"), anew)
 
-    async def _create_token(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def _create_token(self, request: Request, visitor: Visitor, fields: Fields) -> Response:
         days, name = fields.get("days", "90"), fields.get("name", "").strip()
         if days not in LIFETIMES:
             raise InvalidMember(field="days", reason="it is 30, 90, 365 or empty")
