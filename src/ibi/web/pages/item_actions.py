@@ -132,11 +132,16 @@ def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, 
     found = {act for act, right in _RIGHTS.items() if deposits.may(right, item)}
     if services.service is not None and name_one_item(item.labels, services.service):
         found &= {PageAct.EDIT}  # resolvers find the Archive by this item: it is not hidden, deleted or replaced
-    if item.next_edition is not None:
-        found.discard(PageAct.EDITION)
-    if item.metadata_item is not None or item.describes is not None:
-        found.discard(PageAct.METADATA)
-    return tuple(act for act in PageAct if act in found)
+    return tuple(act for act in PageAct if act in found - _precluded_claims(item))
+
+
+def _precluded_claims(item: Item) -> set[PageAct]:
+    """Return the actions that would begin a second item in a place for one."""
+    taken = {
+        PageAct.EDITION: item.next_edition is not None,
+        PageAct.METADATA: item.metadata_item is not None or item.describes is not None,
+    }
+    return {act for act, is_taken in taken.items() if is_taken}
 
 
 class ItemActionPages:

@@ -107,18 +107,12 @@ def first_look(site: ArchiveSite, item: Item) -> Preview | None:
 
 def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALONE) -> Preview | None:
     """Return the preview of a file of the item. This call blocks."""
-    essence = _essence(file)
-    if not file.size and may_be_looked_at(file):
-        return Preview("empty", file)
-    if essence in _IMAGES and file.size > (_MOST_SVG if essence == _SVG else MOST_IMAGE):
+    if _is_large_image(file):
         return None
-    if essence in _DRAWN:
-        return Preview("image", file)
-    if file.media_type.lower() == PDF:  # without parameters: a PDF is framed without a sandbox
-        return Preview("pdf", file)
-    if essence.startswith(("audio/", "video/")):
-        return Preview(essence[:5], file)
-    reader = _READERS.get(essence)
+    kind = _kind_by_record(file)
+    if kind is not None:
+        return Preview(kind, file)
+    reader = _READERS.get(_essence(file))
     if reader is None:
         return None
     try:
@@ -134,6 +128,23 @@ def may_be_looked_at(file: File) -> bool:
     essence = _essence(file)
     is_media = essence in _IMAGES or essence == PDF or essence.startswith(("audio/", "video/"))
     return is_media or essence in _READERS
+
+
+def _is_large_image(file: File) -> bool:
+    essence = _essence(file)
+    return essence in _IMAGES and file.size > (_MOST_SVG if essence == _SVG else MOST_IMAGE)
+
+
+def _kind_by_record(file: File) -> str | None:
+    """Return the kind of a preview for which no byte is read here; None for any other."""
+    essence = _essence(file)
+    if not file.size and may_be_looked_at(file):
+        return "empty"
+    if essence in _DRAWN:
+        return "image"
+    if file.media_type.lower() == PDF:  # without parameters: a PDF is framed without a sandbox
+        return "pdf"
+    return essence[:5] if essence.startswith(("audio/", "video/")) else None
 
 
 def _essence(file: File) -> str:
