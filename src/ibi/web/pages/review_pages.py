@@ -272,8 +272,6 @@ class ReviewDesk:
     ) -> Response:
         found = await asyncio.to_thread(self._look, visitor, request.path_params["draft"])
         claims = await asyncio.to_thread(self._claims, visitor, found)
-        gettext = translations_into(page_language(request.scope)).gettext
-        files = () if found.view is None else found.view.files
         record = None if found.view is None else found.view.record
         access = (
             {} if record is None or record.deletion is not None else await asyncio.to_thread(self._access_facts, record)
@@ -284,18 +282,11 @@ class ReviewDesk:
             status=HTTPStatus.OK if error is None else error.kind.status,
             headers=PRIVATE,
             csrf=visitor.csrf,
-            problem="" if error is None or isinstance(error, InvalidComment) else error.message(gettext),
-            text_problem=error.explain(gettext) if isinstance(error, InvalidComment) else "",
             text=(fields or {}).get("text", "")[: 2 * LONGEST_COMMENT],
             longest=LONGEST_COMMENT,
             record=record,
             claims=claims,
-            tree=file_tree(files[:MOST_FILES], files),
             most_open=MOST_OPEN,
-            shown_count=min(len(files), MOST_FILES),
-            file_count=len(files),
-            viewed={file.path for file in files[:MOST_FILES] if _is_viewed(file)},
-            kept=frozenset() if record is None else {file.path for file in record.kept},
             place=encoded_path,
             element_names=ELEMENTS,
             relation_words=RELATION_WORDS,
@@ -305,6 +296,8 @@ class ReviewDesk:
             deletion=None if record is None else record.deletion,
             is_newer=await asyncio.to_thread(self._is_newer, record),
             item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",
+            **_problem_facts(request, error),
+            **_file_facts(found),
             **access,
             **review_facts(found),
         )
@@ -379,6 +372,26 @@ def access_rows(before: Visibility | None, after: Visibility) -> tuple[AccessRow
         if is_changed or value(after) != value(Visibility.PUBLIC):
             rows.append(AccessRow(part, before if is_changed else None, after))
     return tuple(rows)
+
+
+def _problem_facts(request: Request, error: IbiError | None) -> dict[str, str]:
+    """Return an error in words, for the field of the message or for the whole page."""
+    gettext = translations_into(page_language(request.scope)).gettext
+    if isinstance(error, InvalidComment):
+        return {"problem": "", "text_problem": error.explain(gettext)}
+    return {"problem": "" if error is None else error.message(gettext), "text_problem": ""}
+
+
+def _file_facts(found: ReviewView) -> dict[str, Any]:
+    """Return the facts about the files of a draft. A draft that is gone has none."""
+    files = () if found.view is None else found.view.files
+    return {
+        "tree": file_tree(files[:MOST_FILES], files),
+        "shown_count": min(len(files), MOST_FILES),
+        "file_count": len(files),
+        "viewed": {file.path for file in files[:MOST_FILES] if _is_viewed(file)},
+        "kept": frozenset() if found.view is None else {file.path for file in found.view.record.kept},
+    }
 
 
 def _with_full_name(review: Review, sessions: Sessions) -> Review:

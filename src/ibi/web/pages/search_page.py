@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +17,7 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.model.item import Item, name_one_item
 from ibi.model.metadata import Text
-from ibi.model.search import Order, SearchQuery
+from ibi.model.search import Order, SearchPage, SearchQuery
 from ibi.safe_text import close_directions
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
@@ -177,7 +177,6 @@ class SearchPages:
         meant = await self._searching.suggest(query) if is_lost else None
         in_text = () if self._site.texts is None else await self._site.texts.find(query)
         marked = await asyncio.to_thread(mark_items, found.items, query.text)
-        following = query.next_page(found, by_number=True)
         first = replace(query, page=1, after=None)
         return render(
             request.scope,
@@ -196,11 +195,19 @@ class SearchPages:
             exports=[(name, export_address(first, ending)) for name, ending in EXPORTS],
             orders=tuple(_orders(query)),
             feed=feed_address(first),
-            pages=None if found.is_more or query.after else max(1, -(-found.total // query.size)),
-            first=None if query.after is None else search_address(first),
-            previous=search_address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
-            following=None if following is None else search_address(following),
+            **_page_links(query, found),
         )
+
+
+def _page_links(query: SearchQuery, found: SearchPage) -> dict[str, Any]:
+    """Return the number of pages, if it is known, and the addresses of the pages around this one."""
+    following = query.next_page(found, by_number=True)
+    return {
+        "pages": None if found.is_more or query.after else max(1, -(-found.total // query.size)),
+        "first": None if query.after is None else search_address(replace(query, page=1, after=None)),
+        "previous": search_address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
+        "following": None if following is None else search_address(following),
+    }
 
 
 def _has_previous(query: SearchQuery) -> bool:
