@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeAlias
 
 from babel.support import NullTranslations
 
@@ -69,12 +69,51 @@ def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations, b
     return replace(made, facts=facts, advice=advice, groups=groups)
 
 
+_Words: TypeAlias = tuple[str, str, str, tuple[Advice, ...]]
+"""Code, title and message of an alert, and its advice."""
+
+
+class _Links:
+    """Links that lead on from an alert: the persistent URL of the reader with a part of it changed."""
+
+    def __init__(self, url: PersistentUrl, words: NullTranslations) -> None:
+        self._url, self._gettext = url, words.gettext
+
+    def to_changed(self, words: str, **changes: object) -> Advice:
+        """Return a link to the same persistent URL with these changes."""
+        target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
+        return Advice(words, f"/{target}", target)
+
+    def to_item(self) -> Advice:
+        _ = self._gettext
+        return self.to_changed(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
+
+    def to_this_edition(self) -> Advice:
+        _ = self._gettext
+        return self.to_changed(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition))
+
+    def to_language(self, at: Label, relation: Relation, tag: LanguageTag) -> Advice:
+        _, steps = self._gettext, enumerate(relation.steps)
+        index = next(index for index, step in steps if isinstance(step, Translation))
+        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
+        target = there.text("", keep_spelling=True)
+        return Advice(_("Read it in {language}:").format(language=tag), f"/{target}", target)
+
+    def to_linked_item(self, at: Label) -> tuple[Advice, ...]:
+        """Return a link to the item in the URL, if the alert is about another item that the URL led to."""
+        if at == self._url.label:
+            return ()
+        if any(isinstance(step, LastEdition) for step in self._url.relation.steps):
+            return (self.to_this_edition(),)
+        return (self.to_item(),)
+
+
 class _Alerts:
     """Alerts about one persistent URL, in one language."""
 
     def __init__(self, url: PersistentUrl, words: NullTranslations, base: str) -> None:
         self._url, self._gettext, self._ngettext, self._base = url, words.gettext, words.ngettext, base
-        self._label = url.label.spelling
+        self._label, self._links = url.label.spelling, _Links(url, words)
 
     def about(self, outcome: Outcome) -> Alert:
         match outcome:
@@ -146,7 +185,7 @@ class _Alerts:
             _("This item was deleted"),
             said.format(label=label, archive=outcome.told_by, date=str(when)[:10]),
             facts,
-            (*self._nearer(outcome.label), *advice),
+            (*self._links.to_linked_item(outcome.label), *advice),
             (*self._copies(outcome.copies, label), *kept_by),
             outcome.silence,
         )
@@ -160,35 +199,17 @@ class _Alerts:
             _("The editions form a loop"),
             _("Each edition names a later one, without end: {path}.").format(path=" → ".join(path)),
             {"path": path},
-            (self._link(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),),
+            (self._links.to_this_edition(),),
         )
 
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
         # The Archive of this server always answers, and does not count here.
-        _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
-        label = outcome.label.spelling
+        _, asked, label = self._gettext, len(outcome.silence.silent), outcome.label.spelling
         if outcome.successor is not None:
             return alert_about_end(label, outcome.successor.spelling, _)
-        if outcome.away is not None:
-            said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
-            said = said.format(archive=outcome.away.labels[0].spelling, label=label)
-        elif outcome.unreadable:
-            said = _("{archive} answered about {label} in a form that this resolver cannot read.")
-            said = said.format(archive=outcome.unreadable[0].address, label=label)
-        elif not asked:
-            said = _("This resolver knows no Archive that it could ask.")
-        elif outcome.home is not None:
-            said = _("{archive}, where {label} should be, does not answer.")
-            said = said.format(archive=outcome.home.address, label=label)
-        else:
-            said = ngettext(
-                "{number} Archive was asked and did not answer.",
-                "{number} Archives were asked and did not answer.",
-                asked,
-            ).format(number=asked)
         status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
         home = None if outcome.home is None else archive_record(outcome.home)
-        advice = self._nearer(outcome.label)
+        advice = self._links.to_linked_item(outcome.label)
         if outcome.away is not None:
             home = {"address": None, "ibi": forms_record(outcome.away)}
             advice = (*advice, Advice(_("Try again later: it may be switched on again.")))
@@ -200,12 +221,33 @@ class _Alerts:
             "no-archive-answered",
             status,
             _("An Archive sent an unreadable answer") if outcome.unreadable else title,
-            said,
+            self._silence_words(outcome),
             {"at": label, "home": home},
             advice,
             silence=outcome.silence,
             retry_after=RETRY_AFTER,
         )
+
+    def _silence_words(self, outcome: NoArchiveAnswered) -> str:
+        """Return the sentence that says why there is no answer."""
+        _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
+        label = outcome.label.spelling
+        if outcome.away is not None:
+            said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
+            return said.format(archive=outcome.away.labels[0].spelling, label=label)
+        if outcome.unreadable:
+            said = _("{archive} answered about {label} in a form that this resolver cannot read.")
+            return said.format(archive=outcome.unreadable[0].address, label=label)
+        if not asked:
+            return _("This resolver knows no Archive that it could ask.")
+        if outcome.home is not None:
+            said = _("{archive}, where {label} should be, does not answer.")
+            return said.format(archive=outcome.home.address, label=label)
+        return ngettext(
+            "{number} Archive was asked and did not answer.",
+            "{number} Archives were asked and did not answer.",
+            asked,
+        ).format(number=asked)
 
     def _related_missing(self, outcome: RelatedItemMissing) -> Alert:
         facts: dict[str, object] = {
@@ -216,28 +258,13 @@ class _Alerts:
         code, title, said, advice = self._missing_words(outcome)
         return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
 
-    def _missing_words(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
-        """Return code, title, message and advice."""
+    def _missing_words(self, outcome: RelatedItemMissing) -> _Words:
         _, label = self._gettext, outcome.at.spelling
-        itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
         match outcome.missing:
-            case Missing.FILE if self._url.file_list:
-                said = _("No Archive provides a list of the files of {label}.").format(label=label)
-                return "no-such-file", _("List of files not found"), said, (itself,)
             case Missing.FILE:
-                said = _("{label} has no file named {path}.").format(
-                    label=label, path=(self._url.shown_path or "/")[1:201]
-                )
-                listed = self._link(_("See the list of files:"), file_list=True, file_path=None)
-                return "no-such-file", _("File not found"), said, (listed,)
+                return self._missing_file_words(label)
             case Missing.TRANSLATION:
-                there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
-                if is_of_metadata(outcome.relation):
-                    said = _("The metadata of {label} is not available in the requested language.").format(label=label)
-                    plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
-                    return "no-such-translation", _("Translation not found"), said, there or (plain,)
-                said = self._untranslated_words(label, outcome.languages)
-                return "no-such-translation", _("Translation not found"), said, there or (itself,)
+                return self._missing_translation_words(outcome)
             case Missing.METADATA:
                 said = _("No Archive provides the metadata of {label} in this format.").format(label=label)
                 return "no-such-metadata", _("Metadata not found"), said, self._other_metadata(outcome)
@@ -249,17 +276,38 @@ class _Alerts:
                 said = _("{archives} says that it has {label}, and gives no address for it.")
                 keepers = ", ".join(archive.address for archive in outcome.keepers)
                 said = said.format(label=label, archives=keepers)
-                about = self._link(
+                about = self._links.to_changed(
                     _("See its metadata as a page:"), label=outcome.at, relation=_METADATA, file_path=None
                 )
                 return "related-item-missing", _("The Archive gives no address"), said, (about,)
             case Missing.ITEM:
                 said = _("The target of the link, {label}, is in none of the Archives of this resolver.")
-                return "related-item-missing", _("Target of the link not found"), said.format(label=label), (itself,)
+                said, itself = said.format(label=label), self._links.to_item()
+                return "related-item-missing", _("Target of the link not found"), said, (itself,)
             case Missing.RELATION:
                 said = _("{label} exists, but {relation} leads to nothing.")
-                said = said.format(label=label, relation=outcome.relation.modifier)
+                said, itself = said.format(label=label, relation=outcome.relation.modifier), self._links.to_item()
                 return "related-item-missing", _("Target of the link not found"), said, (itself,)
+
+    def _missing_file_words(self, label: str) -> _Words:
+        _ = self._gettext
+        if self._url.file_list:
+            said = _("No Archive provides a list of the files of {label}.").format(label=label)
+            return "no-such-file", _("List of files not found"), said, (self._links.to_item(),)
+        said = _("{label} has no file named {path}.").format(label=label, path=(self._url.shown_path or "/")[1:201])
+        listed = self._links.to_changed(_("See the list of files:"), file_list=True, file_path=None)
+        return "no-such-file", _("File not found"), said, (listed,)
+
+    def _missing_translation_words(self, outcome: RelatedItemMissing) -> _Words:
+        """Return the words with links to the languages that there are."""
+        _, label = self._gettext, outcome.at.spelling
+        there = tuple(self._links.to_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
+        if is_of_metadata(outcome.relation):
+            said = _("The metadata of {label} is not available in the requested language.").format(label=label)
+            other = self._links.to_changed(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
+        else:
+            said, other = self._untranslated_words(label, outcome.languages), self._links.to_item()
+        return "no-such-translation", _("Translation not found"), said, there or (other,)
 
     def _untranslated_words(self, label: str, there: tuple[LanguageTag, ...]) -> str:
         _ = self._gettext
@@ -285,20 +333,9 @@ class _Alerts:
         others = [(words, Relation((step,))) for step, words in formats.items() if step != asked]
         others.append((_("See the item itself:"), Relation.ITSELF))
         return tuple(
-            self._link(words, label=at, relation=relation, file_list=False, file_path=None)
+            self._links.to_changed(words, label=at, relation=relation, file_list=False, file_path=None)
             for words, relation in others
         )
-
-    def _nearer(self, at: Label) -> tuple[Advice, ...]:
-        """Return a link to the item in the URL, if the alert is about another item that the URL led to."""
-        if at == self._url.label:
-            return ()
-        _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
-        if editions:
-            return (
-                self._link(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),
-            )
-        return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
 
     def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
         _, label = self._gettext, outcome.label.spelling
@@ -310,7 +347,7 @@ class _Alerts:
             _("Original not found"),
             _("There are Copies of {label}, but no Archive that answered has the Original.").format(label=label),
             {"at": label, "copies": archive_records(outcome.copies)},
-            (self._link(_("Use a Copy instead:"), required_original=False),),
+            (self._links.to_changed(_("Use a Copy instead:"), required_original=False),),
             self._copies(outcome.copies, label),
             outcome.silence,
         )
@@ -339,7 +376,7 @@ class _Alerts:
             _("The Original cannot be reached"),
             said,
             {"at": label, "home": home, "copies": archive_records(outcome.copies)},
-            (self._link(_("Use a Copy instead:"), required_original=False),),
+            (self._links.to_changed(_("Use a Copy instead:"), required_original=False),),
             self._copies(outcome.copies, label),
             outcome.silence,
             RETRY_AFTER,
@@ -357,7 +394,7 @@ class _Alerts:
             {"at": label, "claimants": archive_records(outcome.claimants)},
             (
                 Advice(_("Report this to the administrators of these Archives or of this resolver.")),
-                self._link(_("Use the most trusted one:"), required_original=False),
+                self._links.to_changed(_("Use the most trusted one:"), required_original=False),
             ),
             (Group(_("Archives that claim the Original"), outcome.claimants, label),),
         )
@@ -445,15 +482,3 @@ class _Alerts:
     def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
         _ = self._gettext
         return (Group(_("Archives that have a Copy"), copies, label),) if copies else ()
-
-    def _link(self, words: str, **changes: object) -> Advice:
-        """Return a link to the same persistent URL with these changes."""
-        target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
-        return Advice(words, f"/{target}", target)
-
-    def _in_language(self, at: Label, relation: Relation, tag: LanguageTag) -> Advice:
-        _, steps = self._gettext, enumerate(relation.steps)
-        index = next(index for index, step in steps if isinstance(step, Translation))
-        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
-        target = there.text("", keep_spelling=True)
-        return Advice(_("Read it in {language}:").format(language=tag), f"/{target}", target)
