@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -44,16 +44,7 @@ from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory, version_name
 from ibi.storage.ocfl.verification import extra_entries
 from ibi.storage.sqlite import catalog_migrations, catalog_rows, registry, tick_rows
 from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
-from ibi.storage.sqlite.connection import (
-    KINDS,
-    STATE,
-    TICKS,
-    Connection,
-    DatabaseKind,
-    is_blank,
-    refuse_lost,
-    snapshot,
-)
+from ibi.storage.sqlite.connection import KINDS, STATE, TICKS, Connection, DatabaseKind, is_blank, refuse_lost, snapshot
 from ibi.storage.sqlite.earlier_layout import has_earlier_layout
 from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
 from ibi.storage.sqlite.integrity import read_integrity
@@ -260,7 +251,7 @@ def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Yield items known to be damaged, and items with an unreadable object. With `is_full`, everything is read."""
-    reasons, denied = dict(_known_damage(directory)), []
+    reasons, denied = dict(_known_damage(directory)), list[Path]()
     for name in directory.item_names:
         try:
             reason = _unreadable(directory, name)
@@ -276,9 +267,18 @@ def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
                     denied.append(path)
                 else:
                     reasons[name] = reason
+    yield from _report_denied(denied)
+    yield from _report_damaged(directory, reasons)
+
+
+def _report_denied(denied: Sequence[Path]) -> Iterator[Diagnosis]:
     if denied:
         found = denied_reading(denied[0])
         yield replace(found, what=f"{found.what} (and {len(denied) - 1} more like it)" if denied[1:] else found.what)
+
+
+def _report_damaged(directory: ExaminedDirectory, reasons: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield the first damaged items, and the number of the others."""
     for name, reason in islice(reasons.items(), _MOST_NAMED):
         remedy = f"Put it back from a backup, or from another Archive that has a Copy; then `ibi verify {name}`."
         yield Diagnosis("item-damaged", directory.name(f"{STORE}/{name}"), reason, remedy)
@@ -381,14 +381,19 @@ def _is_readable(directory: ExaminedDirectory, name: str) -> bool:
         return False
 
 
+def _find_missing_file(found: ObjectDirectory) -> str | None:
+    """Return a file of the inventory that is not there."""
+    places = (place for places in found.inventory().manifest.values() for place in places)
+    return next((place for place in places if not _is_file(place, found.descriptor)), None)
+
+
 def _unreadable(directory: ExaminedDirectory, name: str) -> str | None:
     """Return why the inventory of an object cannot be used, or which of its files is missing. Raise
     `PermissionError`."""
     root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with ObjectDirectory(root, name) as found:
-            places = [place for places in found.inventory().manifest.values() for place in places]
-            gone = next((place for place in places if not _is_file(place, found.descriptor)), None)
+            gone = _find_missing_file(found)
             return None if gone is None else f"a file of it is gone: {gone}"
     except ContentMissing:
         return None if directory.is_served else "there is a directory of this name, and no object in it"

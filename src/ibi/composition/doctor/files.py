@@ -85,6 +85,19 @@ def check_files(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     yield from tally.told()
 
 
+def _list_folder(directory: ExaminedDirectory, folder: str, tally: _Tally) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder by name; none if it is gone or cannot be listed."""
+    try:
+        with os.scandir(directory.data / folder) as found:
+            return sorted(found, key=lambda child: child.name)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        reason = f"it cannot be listed: {error.strerror}"
+        tally.add("unreadable", folder, reason, _let_owner(directory, folder))
+        return []
+
+
 def _walk(directory: ExaminedDirectory, tally: _Tally) -> Iterator[_Entry]:
     """Yield the directory and everything in it. Only links at the top are followed, because a store may lie on another
     disk."""
@@ -92,15 +105,7 @@ def _walk(directory: ExaminedDirectory, tally: _Tally) -> Iterator[_Entry]:
     left, stack = MOST_LOOKED_AT, [""]
     while stack:
         folder = stack.pop()
-        try:
-            with os.scandir(directory.data / folder) as found:
-                children = sorted(found, key=lambda child: child.name)
-        except OSError as error:
-            if not isinstance(error, FileNotFoundError):
-                reason = f"it cannot be listed: {error.strerror}"
-                tally.add("unreadable", folder, reason, _let_owner(directory, folder))
-            continue
-        for child in children:
+        for child in _list_folder(directory, folder, tally):
             path = f"{folder}/{child.name}" if folder else child.name
             with suppress(FileNotFoundError):  # gone meanwhile
                 status = child.stat(follow_symlinks=False)
