@@ -15,7 +15,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
@@ -294,25 +294,31 @@ class FollowWorker:
         """Return whether a silent source has moved: the resolver knows another address, and the server there says that
         it is the same Archive. From now on it is followed there, from the same position. Its token is not sent to
         another host."""
-        name = next((each.archive for each in follows if each.archive), "")
-        if not name or any(each.archive not in ("", name) for each in follows):
+        place = await self._find_new_address(source, {each.archive for each in follows} - {""})
+        if place is None:
             return False
-        try:
-            url = await self._in_thread(lambda: self._items.find_holder(RepositoryName.parse(name)))
-            is_same_host = Origin.of_url(url).host.lower() == Origin.of_url(source.url).host.lower()
-            place = SourceAddress(url, is_named_by_operator=source.is_named_by_operator and is_same_host)
-            is_there = url != source.url and (await self._sources.page(place, None, "", 0)).archive == name
-        except IbiError:
-            return False
-        if not is_there:
-            return False
-        is_safe = is_same_host and Origin.of_url(url).scheme in ("https", Origin.of_url(source.url).scheme)
+        before, now = Origin.of_url(source.url), Origin.of_url(place.url)
+        is_safe = _is_same_host(before, now) and now.scheme in ("https", before.scheme)
         for each in follows:
             await self._in_thread(lambda each=each: self._store.relocate(each.id, place, keeps_token=is_safe))  # type: ignore[misc]
         lost = [each.id for each in follows if each.token is not None and not is_safe]
-        told = {"source": source.url, "now": url, "without_token": lost}
+        told = {"source": source.url, "now": place.url, "without_token": lost}
         self._log.info("a source has moved, and is followed where it is", **told)
         return True
+
+    async def _find_new_address(self, source: SourceAddress, archives: Set[str]) -> SourceAddress | None:
+        """Return another address at which the only one of these Archives answers now."""
+        if len(archives) != 1:
+            return None
+        (name,) = archives
+        try:
+            url = await self._in_thread(lambda: self._items.find_holder(RepositoryName.parse(name)))
+            is_same_host = _is_same_host(Origin.of_url(source.url), Origin.of_url(url))
+            place = SourceAddress(url, is_named_by_operator=source.is_named_by_operator and is_same_host)
+            is_there = url != source.url and (await self._sources.page(place, None, "", 0)).archive == name
+        except IbiError:
+            return None
+        return place if is_there else None
 
     async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> StepOutcome:
         """Bring the due items of follows of one source, then read its feed. `changed` ends the waiting for the feed."""
@@ -368,28 +374,39 @@ class FollowWorker:
         self, source: SourceAddress, follows: Sequence[Follow], changed: asyncio.Event, *, is_busy: bool
     ) -> StepOutcome:
         """Take in one page for each position of the source's follows. They meet at the end of the feed."""
-        places = sorted({(each.epoch, each.position) for each in follows})
-        is_crowded = len(self._lanes) > _MOST_STEPS
-        is_short = is_busy or is_crowded or len(places) > 1
-        wait = 0 if is_short else await self._longest_wait([each.id for each in follows])
+        groups = _group_by_position(follows)
+        is_shared = len(self._lanes) > _MOST_STEPS or len(groups) > 1
+        wait = 0 if is_busy or is_shared else await self._longest_wait([each.id for each in follows])
         asked, is_told = asyncio.get_running_loop().time(), is_busy
-        for epoch, position in places:
-            there = [each for each in follows if (each.epoch, each.position) == (epoch, position)]
+        for there in groups:
             try:
-                page = await self._wait_for_page(source, epoch, position, wait, changed)
+                is_told |= await self._read_page(source, there, wait, changed)
             except FeedBegunAgain:
-                self._log.warning("a feed was begun again; it is compared from its beginning", source=source.url)
                 await self._begin(source, there)
                 return StepOutcome.BEGUN
-            if page is not None and self._ends_lower(source, there, page):
-                self._log.warning("a feed ends lower; it is compared from its beginning", source=source.url)
-                await self._begin(source, there)
-                return StepOutcome.BEGUN
-            if page is not None:
-                await self._take_in(source, there, page)
-            is_told = is_told or page is None or bool(page.entries)
-        is_early = is_crowded or len(places) > 1 or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
+        is_early = is_shared or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
         return StepOutcome.EMPTY_EARLY if is_early and not is_told else StepOutcome.READ
+
+    async def _read_page(
+        self, source: SourceAddress, follows: Sequence[Follow], wait: int, changed: asyncio.Event
+    ) -> bool:
+        """Take in the page after the position that the follows share.
+
+        Return False if the source had nothing to tell. `FeedBegunAgain` if the follows have to be compared with the
+        feed from its beginning.
+        """
+        try:
+            page = await self._wait_for_page(source, follows[0].epoch, follows[0].position, wait, changed)
+        except FeedBegunAgain:
+            self._log.warning("a feed was begun again; it is compared from its beginning", source=source.url)
+            raise
+        if page is None:
+            return True
+        if self._ends_lower(source, follows, page):
+            self._log.warning("a feed ends lower; it is compared from its beginning", source=source.url)
+            raise FeedBegunAgain(source=source.url)
+        await self._take_in(source, follows, page)
+        return bool(page.entries)
 
     def _ends_lower(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> bool:
         """Return whether the source has said again and again that its feed ends lower than before: the higher number
@@ -458,16 +475,22 @@ class FollowWorker:
             if is_item or each.label != page.archive
         }
         taken = {label for label, name in names.items() if follow.target.takes(name)}
-        open_to_ask = {label for label, name in names.items() if follow.target.takes(name) is None}
-        if open_to_ask:
-            held = await self._in_thread(lambda: self._store.held_among(follow.id, open_to_ask))
-            put = {each.label for each in page.entries if each.kind is ChangeKind.PUT}
-            asked = [names[label] for label in (open_to_ask & put) - held]
-            taken |= held
-            if asked and follow.target.kind is FollowKind.SEARCH:
-                found = await self._sources.find_among(source, follow.target.text, asked, follow.token)
-                taken |= {str(name) for name in found}
+        undecided = {label: name for label, name in names.items() if follow.target.takes(name) is None}
+        if undecided:
+            taken |= await self._find_held_or_matching(source, follow, page, undecided)
         return tuple(each for each in page.entries if each.label in taken)
+
+    async def _find_held_or_matching(
+        self, source: SourceAddress, follow: Follow, page: SourcePage, names: Mapping[str, RepositoryName]
+    ) -> Set[str]:
+        """Return the items that the follow has already, and for a search those that the source finds now."""
+        held = await self._in_thread(lambda: self._store.held_among(follow.id, names.keys()))
+        put = {each.label for each in page.entries if each.kind is ChangeKind.PUT}
+        asked = [names[label] for label in (names.keys() & put) - held]
+        if not asked or follow.target.kind is not FollowKind.SEARCH:
+            return held
+        found = await self._sources.find_among(source, follow.target.text, asked, follow.token)
+        return held | {str(name) for name in found}
 
     async def _note_failure(self, follows: Sequence[Follow], error: IbiError) -> None:
         ids, reason = [each.id for each in follows], str(error.parameters.get("reason", error))
@@ -477,6 +500,18 @@ class FollowWorker:
             await self._in_thread(lambda: self._store.note_failure(ids, reason, int(self._now())))
         except StorageError as refused:
             self._log.error("how far a follow has come is not noted", reason=str(refused))
+
+
+def _group_by_position(follows: Sequence[Follow]) -> list[list[Follow]]:
+    """Return the follows of a source in groups that continue behind the same entry of its feed."""
+    groups: dict[tuple[str, int], list[Follow]] = {}
+    for each in sorted(follows, key=lambda each: (each.epoch, each.position)):
+        groups.setdefault((each.epoch, each.position), []).append(each)
+    return list(groups.values())
+
+
+def _is_same_host(one: Origin, other: Origin) -> bool:
+    return one.host.lower() == other.host.lower()
 
 
 def _parts(page: SourcePage, most: int) -> Iterator[SourcePage]:
