@@ -100,7 +100,7 @@ class WebhookWorker:
 
     async def _has_news(self, webhook: Webhook) -> bool:
         page = await asyncio.to_thread(self._feed.since, webhook.position, 1)
-        return bool(page.changes) or page.epoch != webhook.epoch or page.end < webhook.position
+        return bool(page.changes) or _is_begun_again(page, webhook)
 
     async def _tell_if_due(self, identity: str) -> None:
         """Tell one webhook the changes that wait, until a delivery fails."""
@@ -114,14 +114,10 @@ class WebhookWorker:
         was_failing = webhook.failing is not None
         while True:
             page = await asyncio.to_thread(self._feed.since, webhook.position, _PAGE)
-            if page.epoch != webhook.epoch or page.end < webhook.position:
-                deliveries = [(page.end, self._restart(page))]
-            elif page.changes:
-                wanted = (each for each in page.changes if webhook.wants(each))
-                deliveries = [(each.number, self._change(page.epoch, each)) for each in wanted]
-            else:
+            is_restart = _is_begun_again(page, webhook)
+            if not page.changes and not is_restart:
                 return was_failing
-            for position, delivery in deliveries:
+            for position, delivery in [(page.end, self._restart(page))] if is_restart else self._news(page, webhook):
                 told = await self._deliver(webhook, delivery, page.epoch, position)
                 if told is None:
                     return False
@@ -149,6 +145,10 @@ class WebhookWorker:
             self._log.warning("a webhook cannot be told", **told)
         return None
 
+    def _news(self, page: ChangePage, webhook: Webhook) -> list[tuple[int, Delivery]]:
+        """Return the deliveries for the changes that the webhook wants, each with its position."""
+        return [(each.number, self._change(page.epoch, each)) for each in page.changes if webhook.wants(each)]
+
     def _change(self, epoch: str, change: ItemChange) -> Delivery:
         url = f"{self._place.public_url}/api/items/{change.label}"
         return change_delivery(self._place.service, url, epoch, change, str(Instant(change.listed)))
@@ -156,6 +156,11 @@ class WebhookWorker:
     def _restart(self, page: ChangePage) -> Delivery:
         url, at = f"{self._place.public_url}/api/changes", str(Instant(int(self._now())))
         return restart_delivery(self._place.service, url, page.epoch, page.end, at)
+
+
+def _is_begun_again(page: ChangePage, webhook: Webhook) -> bool:
+    """Return whether the feed is another one than the one in which the webhook has its position."""
+    return page.epoch != webhook.epoch or page.end < webhook.position
 
 
 def _job_name(identity: str) -> str:
