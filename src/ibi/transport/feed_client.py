@@ -277,37 +277,18 @@ class SourceClient:
     ) -> frozenset[RepositoryName]:
         """Return those of the items that the search finds.
 
-        Read the results in the order of their dates, from the date of the first item on, and skip the dates between
-        items. If the items were deposited one after the other, a page covers a hundred. A source with another order, or
-        with results before the requested date, is read to its end.
+        A source with another order than that of the dates, or with results before the requested date, is read to its
+        end.
         """
-        left, found, pages = sorted(names, key=_date_of), set[RepositoryName](), 0
-        query, read_until = "", 0
-        while left:
+        walk, pages = _WalkByDate(words, names), 0
+        while walk.left:
             pages += 1
             if pages > len(names) + _MOST_PAGES_BETWEEN:
                 raise SourceUnusable(source=source.url, reason="the pages of its search do not come to an end")
-            if not query:
-                first = left[0].instant
-                query = _search_query(words, {"after": str(RepositoryName.from_parts(_NO_HOST, 80, first))})
-                read_until = first.seconds
-            page = await self._search_page(source, query, token)
-            listed = _names(source, page)
-            found.update(listed)
-            query = urlsplit(page.links.next or "").query
-            if not query or not listed:
-                break
-            dates = [each.instant.seconds for each in listed]
-            if not _ascend([read_until, *dates]):
+            page = await self._search_page(source, walk.next_query(), token)
+            if not walk.take(_names(source, page), urlsplit(page.links.next or "").query):
                 return await self._find_unordered(source, words, names, token)
-            # The order within a second is arbitrary, and a page within one second shows no order.
-            read_until = dates[-1]
-            if dates[0] < read_until:
-                left = [each for each in left if each.instant.seconds >= read_until]
-            left = [each for each in left if each not in found]
-            if left and left[0].instant.seconds > read_until:
-                query = ""
-        return frozenset(found.intersection(names))
+        return frozenset(walk.found.intersection(names))
 
     async def _find_unordered(
         self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
@@ -353,6 +334,50 @@ class SourceClient:
 
 _NO_HOST: Final = "nowhere.invalid"
 """A host that no item has: in this position of a list only the date counts."""
+
+
+class _WalkByDate:
+    """A walk through the results of a search in the order of their dates, which looks for certain items.
+
+    It begins at the date of the first item, and skips the dates between items. If the items were deposited one after
+    the other, a page covers a hundred.
+    """
+
+    def __init__(self, words: str, names: Collection[RepositoryName]) -> None:
+        self._words, self._query, self._read_until = words, "", 0
+        self.left: list[RepositoryName] = sorted(names, key=_date_of)
+        """Items that later pages may have. It is empty at the end of the walk."""
+        self.found = set[RepositoryName]()
+        """All results so far."""
+
+    def next_query(self) -> str:
+        """Return the query of the next page."""
+        if not self._query:
+            first = self.left[0].instant
+            self._query = _search_query(self._words, {"after": str(RepositoryName.from_parts(_NO_HOST, 80, first))})
+            self._read_until = first.seconds
+        return self._query
+
+    def take(self, listed: Sequence[RepositoryName], following: str) -> bool:
+        """Take in the results of a page. `following` is the query of the page after it, empty at the last one.
+
+        Return False if they are not in the order of their dates.
+        """
+        self.found.update(listed)
+        if not following or not listed:
+            self.left = []
+            return True
+        dates = [each.instant.seconds for each in listed]
+        if not _ascend([self._read_until, *dates]):
+            return False
+        # The order within a second is arbitrary, and a page within one second shows no order.
+        self._read_until = dates[-1]
+        if dates[0] < self._read_until:
+            self.left = [each for each in self.left if each.instant.seconds >= self._read_until]
+        self.left = [each for each in self.left if each not in self.found]
+        is_gap = bool(self.left) and self.left[0].instant.seconds > self._read_until
+        self._query = "" if is_gap else following
+        return True
 
 
 def _date_of(name: RepositoryName) -> Instant:
