@@ -206,8 +206,8 @@ class CopyJudge:
         """Return the Copy with the files that are missing here."""
         before, transfer, kept = self._look(name_of(original))
         there = {} if kept is None else kept.head.files
-        dropped = frozenset(path for path in there if path.startswith(FOLDER) and path not in record.others)
-        if before is not None and kept is not None and before.item.transferred_to is not None:
+        dropped = _find_dropped(there, record)
+        if kept is not None and _is_given_away(before):
             dropped = self._keep_release(original, chain, kept, source, dropped)
         by_digest = {digest: path.removeprefix(DOC) for path, digest in there.items() if path.startswith(DOC)}
         return PreparedCopy(
@@ -300,6 +300,15 @@ def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[s
         and here.source_url == source
         and all(files.get(path) == sha512(content).hexdigest() for path, content in told.items())
     )
+
+
+def _is_given_away(here: StoredItem | None) -> bool:
+    return here is not None and here.item.transferred_to is not None
+
+
+def _find_dropped(files: Mapping[str, str], record: ItemObjectRecord) -> frozenset[str]:
+    """Return the further files here that the record has no longer."""
+    return frozenset(path for path in files if path.startswith(FOLDER) and path not in record.others)
 
 
 # --- giving -----------------------------------------------------------------------------------------------------------

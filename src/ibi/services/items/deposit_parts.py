@@ -328,13 +328,21 @@ def _differences(first: Item, wanted: Item, digests: Mapping[str, str | None]) -
     if first.target != wanted.target:
         yield "target"
     for name in _NAMED:
-        one, other = getattr(first, name), getattr(wanted, name)
-        if (one is None) is not (other is None) or (one is not None and not name_one_item(one, other)):
+        if not _name_same_item(getattr(first, name), getattr(wanted, name)):
             yield name
+    if not _have_same_files(first, wanted, digests):
+        yield "files"
+
+
+def _name_same_item(one: LabelForms | None, other: LabelForms | None) -> bool:
+    """Return whether both name one item, or neither names any."""
+    return one is other if one is None or other is None else name_one_item(one, other)
+
+
+def _have_same_files(first: Item, wanted: Item, digests: Mapping[str, str | None]) -> bool:
     there = {file.path: file for file in first.files}
     coming = {file.path: file for file in wanted.files}
-    if there.keys() != coming.keys() or any(
-        file.media_type != there[path].media_type or digests.get(path) not in {None, there[path].sha512}
+    return there.keys() == coming.keys() and all(
+        file.media_type == there[path].media_type and digests.get(path) in {None, there[path].sha512}
         for path, file in coming.items()
-    ):
-        yield "files"
+    )

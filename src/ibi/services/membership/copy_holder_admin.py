@@ -8,7 +8,7 @@ stranger cannot offer itself. Only an administrator names it, because resolvers 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any, Final, Protocol
 
@@ -100,8 +100,7 @@ class CopyHolderAdmin:
         the prefixes that it follows."""
         holder, known = CopyHolder.parse(text), self._store.read()
         if "=" not in text:
-            offered = (each.holder for each in known.offers if each.holder.service == holder.service)
-            holder = next(offered, holder)
+            holder = _find_holder((each.holder for each in known.offers), holder.service) or holder
         if holder.service in self._own.labels:
             raise OwnService(archive=holder.service.spelling)
         if self._is_settled(holder.service):
@@ -118,8 +117,8 @@ class CopyHolderAdmin:
         service, known = parse(text), self._store.read()
         if self._is_settled(service):
             raise SettledHolder(archive=service.spelling)
-        offered = next((each.holder for each in known.offers if each.holder.service == service), None)
-        named = next((each for each in known.named if each.service == service), None)
+        offered = _find_holder((each.holder for each in known.offers), service)
+        named = _find_holder(known.named, service)
         if named is None and offered is None and service not in known.declined:
             raise UnknownHolder(archive=service.spelling)
         is_forgotten = named is None and offered is None
@@ -136,6 +135,10 @@ class CopyHolderAdmin:
             who, when = self._actor, Instant(int(self._now()))
             place = f"archive:{holder.service.spelling.lower()}"
             self._audit.append([AuditEntry(when, act, place, who.account, who.token, who.address, str(holder))])
+
+
+def _find_holder(holders: Iterable[CopyHolder], service: Label) -> CopyHolder | None:
+    return next((each for each in holders if each.service == service), None)
 
 
 class FollowerSenders(Protocol):

@@ -242,14 +242,22 @@ class KeyCheck:
         A registration without a known registration key is returned for any key: `prove` checks the signature in its
         place.
         """
-        label, key = request.archive_service_ibi, request.registration_key
         # An Archive may be registered by either form, and does not know by which (E59).
-        registry = self._registry
+        registry, key = self._registry, request.registration_key
         found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
         if found is not None and found.awaits_key and found.key is not None:
             return found
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
+        if not await self._compare(found, request, client) or found is None:
+            raise KeyRefused()
+        return found
+
+    async def _compare(
+        self, found: Registration | None, request: InclusionRequest | ExclusionRequest, client: IpAddress | None
+    ) -> bool:
+        """Return whether the key of the request is right. A short key counts as wrong until it was compared."""
+        label, key = request.archive_service_ibi, request.registration_key
         # Keys are counted by the first registered form, so that the other one does not allow as many again. The key
         # hash counts too: guesses from before the Archive was registered, or had this key, reveal nothing about it.
         subject = (label, None) if found is None else (found.labels[0], found.key_hash)
@@ -263,9 +271,7 @@ class KeyCheck:
         finally:
             if is_short and not is_wrong:  # it was right, or there was no turn to compare it
                 self._count(subject, -1, at_home=at_home)
-        if is_wrong or found is None:
-            raise KeyRefused()
-        return found
+        return not is_wrong
 
     async def has_key(self, registration: Registration, key: RegistrationKey) -> bool:
         """Return whether this is the Archive's key. For requests that were counted when they came."""

@@ -77,22 +77,27 @@ class ClaimChecker:
             await asyncio.to_thread(self._judge_page, claim, text)
 
     def _judge(self, claim: ReceivedClaim, found: FoundItem | Unreached) -> None:
-        item = self._context.find_original(claim.item)
-        record = found if isinstance(found, Unreached) else _read(found, claim.forms)
-        if isinstance(found, Unreached) or isinstance(record, Unreached):
-            self._postpone(claim, record if isinstance(record, Unreached) else Unreached(_NO_RECORD))
+        if isinstance(found, Unreached):
+            self._postpone(claim, found)
+            return
+        item, record = self._context.find_original(claim.item), _read(found, claim.forms)
+        if isinstance(record, Unreached):
+            self._postpone(claim, record)
         elif item is None:
             self._change(claim, lambda row: replace(row, due=None))
         elif record is not None and record.claims(claim.relation, item.labels):
-            verified = self._store.received.change(claim.number, lambda row: _mark_verified(row, record, found))
-            if verified is not None and settled_state(item, verified) is not verified.state:
-                self._context.settle(verified, settled_state(item, verified))  # answered before, to another offer
+            self._verify(claim, item, record, found)
         elif record is not None and record.state is State.COPY and not claim.is_withdrawing:
             self._postpone(claim, Unreached("what was found is a Copy, which does not say so"))
         elif claim.is_withdrawing and claim.state is not RemoteClaimState.PENDING:
             self._remove_backlink(claim, item)
         else:
             self._change(claim, lambda row: _mark_contradicted(row, self._context.now()))
+
+    def _verify(self, claim: ReceivedClaim, item: Item, record: RemoteRecord, found: FoundItem) -> None:
+        verified = self._store.received.change(claim.number, lambda row: _mark_verified(row, record, found))
+        if verified is not None and settled_state(item, verified) is not verified.state:
+            self._context.settle(verified, settled_state(item, verified))  # answered before, to another offer
 
     def _remove_backlink(self, claim: ReceivedClaim, item: Item) -> None:
         """Remove the back-link of a claim that the claimant has withdrawn."""
@@ -313,10 +318,10 @@ class ClaimReconciler:
         standing = [row for row in self._store.sent.about(str(rep)) if row.state is not RemoteClaimState.WITHDRAWN]
         wanted = self._claims_elsewhere(item)
         for row in standing:
-            if not any(row.relation is relation and name_one_item(row.forms, forms) for relation, forms in wanted):
+            if not any(_is_claim(row, relation, forms) for relation, forms in wanted):
                 self._withdraw(row)
         for relation, forms in wanted:
-            if not any(row.relation is relation and name_one_item(row.forms, forms) for row in standing):
+            if not any(_is_claim(row, relation, forms) for row in standing):
                 self._make(item, relation, forms)
 
     def _claims_elsewhere(self, item: Item) -> list[tuple[ClaimRelation, LabelForms]]:
@@ -369,3 +374,8 @@ class ClaimReconciler:
         state = RemoteClaimState.DECLINED if deleted else settled_state(item, claim)
         if state is not claim.state or (state is not RemoteClaimState.PENDING and claim.answered is not state):
             self._context.settle(claim, state)
+
+
+def _is_claim(row: SentClaim, relation: ClaimRelation, forms: LabelForms) -> bool:
+    """Return whether the row claims this relation to the item with these labels."""
+    return row.relation is relation and name_one_item(row.forms, forms)

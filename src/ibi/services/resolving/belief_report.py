@@ -77,18 +77,30 @@ class BeliefReport:
         label, prefix = _read(text)
         registered = self._registry.all()
         homes = [*self._own_home(prefix), *(self._home(each) for each in registered if prefix in each.home_prefixes)]
-        known = LabelBeliefs() if label is None else self._beliefs.about(label)
-        claims = self._claims_about(prefix) if label is None else known.claims
+        vouched = [each.labels[0].spelling for each in registered if each.vouched]
+        if label is None:
+            return BeliefsResource(
+                label=None,
+                prefix=prefix,
+                homes=homes,
+                vouched=vouched,
+                believed=None,
+                successors=[],
+                given_on=self._beliefs.given_on(prefix),
+                deleted=None,
+                claims=_shown_claims(self._claims_about(prefix)),
+            )
+        known = self._beliefs.about(label)
         return BeliefsResource(
-            label=None if label is None else label.spelling,
+            label=label.spelling,
             prefix=prefix,
             homes=homes,
-            vouched=[each.labels[0].spelling for each in registered if each.vouched],
-            believed=None if label is None else self._describe_belief(homes, known),
+            vouched=vouched,
+            believed=self._describe_belief(homes, known),
             successors=[each.spelling for each in known.successors],
-            given_on=self._beliefs.given_on(prefix) if label is None else None,
-            deleted=None if label is None else self._deletion(label),
-            claims=[FalseClaimResource.of(claim) for claim in claims[:_SHOWN]],
+            given_on=None,
+            deleted=self._deletion(label),
+            claims=_shown_claims(known.claims),
         )
 
     def _claims_about(self, prefix: str) -> Sequence[FalseClaim]:
@@ -118,6 +130,10 @@ class BeliefReport:
 
     def _home(self, registration: Registration) -> BelievedHome:
         return BelievedHome.of(registration, self._beliefs.named_copies(registration.labels[0]))
+
+
+def _shown_claims(claims: Sequence[FalseClaim]) -> list[FalseClaimResource]:
+    return [FalseClaimResource.of(claim) for claim in claims[:_SHOWN]]
 
 
 def _read(text: str) -> tuple[Label | None, str]:

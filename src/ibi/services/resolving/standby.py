@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -223,14 +223,11 @@ class KeptRegister:
         lost = [each for each in register.lost_since(before) if not self._is_own(each)]  # that one asks anew
         if not lost or self._takes_losses or self._store.read() == register.text:  # another process was told to take it
             return
-        names = ", ".join(str(each.home.service.labels[0]) for each in lost[:_MOST_NAMED])
-        if len(lost) > _MOST_NAMED:
-            names += f" and {len(lost) - _MOST_NAMED} more"
-        raise RegisterRefused(
-            resolver=self._resolver,
-            reason=f"it lacks Archives that were registered, and does not say that they were removed: {names}; its"
-            " administrator brings them back with `ibi resolver recover`",
+        reason = (
+            f"it lacks Archives that were registered, and does not say that they were removed: {_name_some(lost)}; its"
+            " administrator brings them back with `ibi resolver recover`"
         )
+        raise RegisterRefused(resolver=self._resolver, reason=reason)
 
     def read_former(self) -> str | None:
         """Return the fullest valid register among the lists kept aside. Blocks."""
@@ -302,6 +299,11 @@ class KeptRegister:
         if reason != self._told:  # once, not at every attempt
             self._told = reason
             self._log.warning(what, reason=reason)
+
+
+def _name_some(lost: Sequence[ListedArchive]) -> str:
+    names = ", ".join(str(each.home.service.labels[0]) for each in lost[:_MOST_NAMED])
+    return f"{names} and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else names
 
 
 def _is_same_resolver(before: SignedRegister, register: SignedRegister) -> bool:

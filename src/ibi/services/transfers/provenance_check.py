@@ -109,16 +109,16 @@ class ProvenanceCheck:
             chain = check_chain(self._texts(name, kept), lambda who, key: self._knows(who, key, unknown), item.labels)
         except IbiError as error:
             return CheckedProvenance(item, NO_CHAIN, (str(error),))
-        return CheckedProvenance(
-            item, chain, tuple(self._problems(item, chain, kept)), tuple(self._unproven(chain, unknown))
-        )
+        register = self._register
+        if register is None:
+            unproven = tuple(self._unproven_by_keys(chain, unknown))
+        else:
+            unproven = tuple(link.said.number for link in chain.links if not self._is_registered(link, register))
+        return CheckedProvenance(item, chain, tuple(self._problems(item, chain, kept)), unproven)
 
-    def _unproven(self, chain: Chain, unknown: set[PublicKey]) -> Iterator[int]:
-        """Yield the unproven links: those from the first unknown key on. This Archive checked its own links when it
-        signed them, and so the links before those."""
-        if self._register is not None:
-            yield from (link.said.number for link in chain.links if not self._is_registered(link, self._register))
-            return
+    def _unproven_by_keys(self, chain: Chain, unknown: set[PublicKey]) -> Iterator[int]:
+        """Yield the links from the first unknown key on. This Archive checked its own links when it signed them, and so
+        the links before those."""
         own = max((link.said.number for link in chain.links if link.signer in self._keys), default=0)
         after = [link for link in chain.links if link.said.number > own]
         first = next((link.said.number for link in after if link.signer in unknown), None)
