@@ -11,7 +11,7 @@ import pytest
 from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.messages import State
 from ibi.model.item import Item
-from ibi.services.items import archive_store, deposits
+from ibi.services.items import deposits, store_listing
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.stored_item import name_of
 from ibi.storage.ocfl import sweep, versions
@@ -157,7 +157,7 @@ def test_what_was_acknowledged_survives(data: Path, tmp_path: Path, act: str) ->
         assert dump(store.catalog) == after
 
 
-@pytest.mark.parametrize("step", ["item listed", *archive_store.STEPS, *SWEEPS])
+@pytest.mark.parametrize("step", ["item listed", *store_listing.STEPS, *SWEEPS])
 @pytest.mark.parametrize("at", ["content kept", "update: version placed", "update: inventory replaced"])
 def test_an_archive_that_dies_while_it_recovers_recovers_the_next_time(
     data: Path, tmp_path: Path, at: str, step: str

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from ibi.errors import InvalidLabel
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.model.minting import Identity
 from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_store import ReadAhead
-from ibi.ports.errors import CatalogDamaged, StorageError
+from ibi.ports.errors import CatalogDamaged
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.archive_store import ArchiveStore, ListingResult
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import ignore_step
+from ibi.services.items.store_listing import ListingResult
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
 from ibi.storage.change_journal import FILE_NAME as GENERATION
@@ -66,109 +63,65 @@ def open_store(
     read_ahead: ReadAhead | None = None,
     audit: AuditLog | None = None,
 ) -> ArchiveStore:
-    """Open the store of a data directory, and create it if there is none. See `ArchiveStore` for the steps of opening.
+    """Open the store of a data directory, and create it if there is none. See `ArchiveStore.agree` for its recovery.
 
     `boot` identifies the start of this machine. Without an `audit` log, which its owner closes, the store opens one.
     Raise `CatalogDamaged` if the catalogue cannot be used.
     """
-    return open_in_place(
-        data,
-        generation=data / STORE,
-        forget_given_out=partial(_forget_given_out, data),
-        on_step=on_step,
-        on_item=on_item,
-        on_rebuild=on_rebuild,
-        give_up_missing=give_up_missing,
-        boot=boot,
-        read_ahead=read_ahead,
-        audit=audit,
-    )
-
-
-def open_in_place(
-    data: Path,
-    *,
-    generation: Path,
-    forget_given_out: Callable[[], None],
-    on_step: Callable[[str], None] = ignore_step,
-    on_item: Callable[[], None] = _ignore,
-    on_rebuild: Callable[[int | None], None] = _begin,
-    give_up_missing: bool = False,
-    boot: str | None = None,
-    read_ahead: ReadAhead | None = None,
-    audit: AuditLog | None = None,
-    finally_close: ExitStack | None = None,
-) -> ArchiveStore:
-    """Open a store in the directory `data`; only the `generation` file has a directory of its own. `finally_close` is
-    closed after the store."""
     with ExitStack() as opened:
-        ledger = SqliteIntegrity(data / CATALOGUE)
-        opened.callback(ledger.close)
-        integrity = Integrity(ledger)
-        content = OcflStore(data / STORE, on_step, ledger)
-        opened.callback(content.close)
-        journal = ChangeJournal(data / JOURNAL, boot or MachineClocks().read().boot)
-        opened.callback(journal.close)
-        marks = GenerationFile(generation)
-        opened.callback(marks.close)
-        catalog = SqliteCatalog(data / CATALOGUE, marks, integrity.require_unknown)
-        opened.callback(catalog.close)
-        locks = FileItemLocks(data / _LOCKS)
-        opened.callback(locks.close)
-        if audit is None:
-            audit = FileAuditLog(data)
-            opened.callback(audit.close)
-        to_close = ExitStack()
-        store = ArchiveStore(
-            content,
-            catalog,
-            journal=journal,
-            locks=locks,
-            batching=batched,
-            integrity=integrity,
-            audit=audit,
-            forget_given_out=forget_given_out,
-            close=to_close.close,
-            on_step=on_step,
+        store = _assemble(data, opened, generation=data / STORE, on_step=on_step, boot=boot, audit=audit)
+        store.agree(
+            partial(_forget_given_out, data),
             on_item=on_item,
             on_rebuild=on_rebuild,
             give_up_missing=give_up_missing,
             read_ahead=read_ahead,
         )
-        if finally_close is not None:
-            to_close.push(finally_close.pop_all())
-        to_close.push(opened.pop_all())
+        store.take_over(opened)
         return store
+
+
+def _assemble(
+    data: Path,
+    opened: ExitStack,
+    *,
+    generation: Path,
+    on_step: Callable[[str], None] = ignore_step,
+    boot: str | None = None,
+    audit: AuditLog | None = None,
+) -> ArchiveStore:
+    """Return the store in the directory `data`, before its recovery; only the `generation` file has a directory of its
+    own. Whatever was opened for it is closed with `opened`."""
+    ledger = SqliteIntegrity(data / CATALOGUE)
+    opened.callback(ledger.close)
+    integrity = Integrity(ledger)
+    content = OcflStore(data / STORE, on_step, ledger)
+    opened.callback(content.close)
+    journal = ChangeJournal(data / JOURNAL, boot or MachineClocks().read().boot)
+    opened.callback(journal.close)
+    marks = GenerationFile(generation)
+    opened.callback(marks.close)
+    catalog = SqliteCatalog(data / CATALOGUE, marks, integrity.require_unknown)
+    opened.callback(catalog.close)
+    locks = FileItemLocks(data / _LOCKS)
+    opened.callback(locks.close)
+    if audit is None:
+        audit = FileAuditLog(data)
+        opened.callback(audit.close)
+    return ArchiveStore(
+        content,
+        catalog,
+        journal=journal,
+        locks=locks,
+        batching=batched,
+        integrity=integrity,
+        audit=audit,
+        on_step=on_step,
+    )
 
 
 def _forget_given_out(data: Path) -> None:
     restart_given_out(data, MachineClocks().read().wall)
-
-
-def newest_kept(data: Path, identity: Identity) -> Instant | None:
-    """Return the newest date of a label in a data directory under the prefixes of an identity.
-
-    A directory without a store has none, and no store is created. If the catalogue does not agree with the store, the
-    names in the store are read.
-    """
-    if not (data / STORE).is_dir():
-        return None
-    if (data / CATALOGUE).exists():
-        with suppress(StorageError), ExitStack() as opened:
-            generation = opened.enter_context(closing(GenerationFile(data / STORE)))
-            catalog = opened.enter_context(closing(SqliteCatalog(data / CATALOGUE, generation)))
-            if catalog.agrees():
-                return catalog.newest(identity.prefixes)
-    with closing(OcflStore(data / STORE)) as store:
-        return max(_dates(store.iterate(), identity), default=None)
-
-
-def _dates(names: Iterable[str], identity: Identity) -> Iterator[Instant]:
-    for name in names:
-        with suppress(InvalidLabel):
-            label = RepositoryName.parse(name)
-            if label.prefix in identity.prefixes:
-                yield label.instant
 
 
 def open_repaired(
@@ -254,9 +207,12 @@ def open_read_only(data: Path, *, on_rebuild: Callable[[int | None], None]) -> A
 
 
 def _open(beside: Path, opened: ExitStack, on_rebuild: Callable[[int | None], None]) -> ArchiveStore:
-    return open_in_place(
-        beside, generation=beside, forget_given_out=lambda: None, on_rebuild=on_rebuild, finally_close=opened
-    )
+    with ExitStack() as parts:
+        store = _assemble(beside, parts, generation=beside)
+        store.agree(lambda: None, on_rebuild=on_rebuild)
+        store.take_over(opened)
+        store.take_over(parts)
+        return store
 
 
 def _take_along(data: Path, beside: Path) -> None:

@@ -138,7 +138,7 @@ def open_ticks(
 
 
 def _newest_kept(data: Path, identity: Identity) -> Instant | None:
-    from ibi.composition.archive_store import newest_kept  # rarely needed, and slow to import
+    from ibi.composition.kept_labels import newest_kept  # rarely needed, and slow to import
 
     return newest_kept(data, identity)
 

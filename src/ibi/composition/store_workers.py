@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ibi.composition.archive_store import STORE, is_read_only, open_store
 from ibi.errors import IbiError
 from ibi.ports.archive_store import ReadAhead, ReadItem
-from ibi.services.items.archive_store import VerifyAll
+from ibi.services.items.store_verification import VerifyAll
 from ibi.services.items.stored_item import ItemReader
 from ibi.storage.change_journal import GenerationFile
 from ibi.storage.ocfl.store import OcflStore

@@ -157,7 +157,7 @@ def test_an_item_that_changes_after_it_was_read_is_listed_as_it_is_then(data: Pa
         def stale(_: object) -> Iterator[list[ReadItem]]:
             yield read
 
-        kept._read_ahead = stale
+        kept._listing.read_ahead = stale
         kept.rebuild()
         assert kept.find(item.rep).metadata.titles() == ("Changed",)
 

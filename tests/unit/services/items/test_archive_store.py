@@ -88,7 +88,7 @@ def test_a_catalogue_that_is_damaged_is_set_aside(tmp_path: Path) -> None:
 def test_what_a_dead_process_was_changing_is_looked_at_and_nothing_else(tmp_path: Path) -> None:
     before = fill(tmp_path)
     store = open_store(tmp_path, boot="now")
-    store._under_way.begin([name_of(before[1]), "not a name"])
+    store._listing._journal.begin([name_of(before[1]), "not a name"])
     store.catalog.remove(before[1].rep)
     store.close()
     with open_store(tmp_path, boot="now") as again:
@@ -100,7 +100,7 @@ def test_what_a_dead_process_was_changing_is_looked_at_and_nothing_else(tmp_path
 def test_after_another_boot_everything_is_looked_at(tmp_path: Path) -> None:
     before = fill(tmp_path)
     store = open_store(tmp_path, boot="yesterday")
-    store._under_way.begin([name_of(before[1])])
+    store._listing._journal.begin([name_of(before[1])])
     store.catalog.remove(before[0].rep)
     store.close()
     with open_store(tmp_path, boot="today") as again:
@@ -111,10 +111,10 @@ def test_after_another_boot_everything_is_looked_at(tmp_path: Path) -> None:
 def test_what_a_living_process_is_changing_is_its_own_business(tmp_path: Path) -> None:
     before = fill(tmp_path)
     with open_store(tmp_path) as store:
-        store._under_way.begin([name_of(before[1])])
+        store._listing._journal.begin([name_of(before[1])])
         with open_store(tmp_path) as other:
             assert other.swept.looked_at == 0
-        store._under_way.end([name_of(before[1])])
+        store._listing._journal.end([name_of(before[1])])
 
 
 def test_a_claim_without_an_answer_is_answered(tmp_path: Path) -> None:

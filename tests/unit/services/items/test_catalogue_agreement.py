@@ -14,7 +14,7 @@ from ibi.composition.archive_store import CATALOGUE, STORE, open_repaired, open_
 from ibi.model.change import ChangeKind
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
-from ibi.services.items.archive_store import ListingResult
+from ibi.services.items.store_listing import ListingResult
 from ibi.services.items.stored_item import ChangeUnfinished, name_of
 from ibi.storage.change_journal import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.errors import NotAStore
