@@ -20,7 +20,7 @@ from bench.figure import Figure, figure_table
 from bench.search import Words, filled
 from bench.serving import Client, ibi_up
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher
+from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import label_key

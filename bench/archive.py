@@ -41,8 +41,8 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.file_selection import unread_files
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.storage.archive_state import ArchiveRecordFile

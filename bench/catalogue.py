@@ -31,7 +31,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_migrations import MIGRATIONS

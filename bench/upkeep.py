@@ -24,8 +24,8 @@ from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.file_selection import unread_files
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["figures"]

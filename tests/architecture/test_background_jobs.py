@@ -20,7 +20,7 @@ STOPS = ("stop", "clos", "ending", "ended", "running", "is_set", "alive", "wait"
 LOOPS = {
     "services/subscriptions/follow_worker.py:join": "ends with the calls that it waits for, and after some seconds",
     "composition/store_workers.py:_run": "the life of a process of one command",
-    "services/change_watch.py:_next_page": "one request, which waits for a change for some seconds",
+    "services/feed_readers.py:_next_page": "one request, which waits for a change for some seconds",
     "services/minting/mint_queue.py:_gather": "a millisecond",
     "services/resolving/acknowledgments.py:drain": "the end of the server, for a moment",
     "services/subscriptions/webhook_worker.py:tell": "ends when one webhook was told all that there is",
@@ -33,7 +33,7 @@ LOOPS = {
     "transport/api_clients.py:upload": "one upload of a command",
     "transport/feed_client.py:search": "ends with the pages of one search",
     "transport/probe_http.py:wait": "one answer to `ibi check`",
-    "web/archive/file_delivery.py:_send_body": "the body of one answer",
+    "web/archive/file_answer.py:_send_body": "the body of one answer",
     "web/http/metrics.py:_have_published": "one request, for a quarter of a second",
 }
 """Loops that wait and may look endless, each of which ends with one unit of work: by file and function, and why."""

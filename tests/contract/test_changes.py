@@ -18,7 +18,7 @@ from ibi.model.change import ChangeKind, Revision
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import StoreCatalog
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item, same_ibip

@@ -14,7 +14,7 @@ from ibi.model.content import Bytes, Change
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import ContentStore, StoreCatalog
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at

@@ -11,7 +11,7 @@ from ibi.services.jobs import JobRunner
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.standby import KeptRegister
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, JobCollector
 from ibi.web.http.request_middleware import Metrics
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics

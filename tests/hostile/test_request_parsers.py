@@ -30,10 +30,10 @@ from ibi.relation import VerbList
 from ibi.services.robots import is_robot
 from ibi.web.api.record_requests import MOST_JSON, parse_description
 from ibi.web.fast.protocol import MOST_HEAD
-from ibi.web.http.body import MOST_HEAD as MOST_PART_HEAD
-from ibi.web.http.body import MultipartParser
-from ibi.web.http.headers import byte_range, is_tag_known
+from ibi.web.http.forms import MOST_HEAD as MOST_PART_HEAD
+from ibi.web.http.forms import MultipartParser
 from ibi.web.http.logging import mask_links
+from ibi.web.http.preconditions import byte_range, is_tag_known
 from ibi.web.http.request import choose, expected_digests, has_subject, is_wanted_anew, only_cookie
 from ibi.web.pages.deposit_form import read_fields
 from ibi.web.pages.deposit_state import MOST_TYPED

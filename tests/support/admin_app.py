@@ -21,7 +21,8 @@ from ibi.model.account import AuditEntry
 from ibi.ports.archive_state import UsageLog
 from ibi.resolver.memory import Memory
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits

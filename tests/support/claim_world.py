@@ -25,7 +25,8 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.notifications.answering import RemoteClaims
 from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
-from ibi.services.notifications.delivery import Courier, NotificationDelivery
+from ibi.services.notifications.courier import Courier
+from ibi.services.notifications.delivery import NotificationDelivery
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.vocabulary import State

@@ -15,8 +15,8 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.archive_store import Content
 from ibi.ports.catalog import Catalog
-from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.file_selection import unread_files
 from ibi.services.items.item_repository import ItemRepository
 from tests.support.set_clocks import SetClocks
 

@@ -24,7 +24,7 @@ from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resources.registrations import RegisteredArchiveResource
-from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.accounts.secret_hasher import KeyHasher
 from ibi.services.membership.inclusions import Ask
 from ibi.services.membership.registration_admin import Application, RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, ResolverSigner

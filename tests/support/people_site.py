@@ -21,7 +21,8 @@ from ibi.ports.correspondence import Letter
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.integrity.integrity import Integrity
 from ibi.web.http.errors import problem
 from ibi.web.pages.middleware import KnownSite

@@ -19,7 +19,8 @@ from ibi.composition.archive_store import open_store
 from ibi.composition.claim_exchange import claim_context
 from ibi.messages.identification import UrlKeys
 from ibi.model.account import Scope
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.jobs import CopyWork
 from ibi.services.correspondence.reader_requests import ReaderRequests
@@ -27,7 +28,7 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.collections import Collections
 from ibi.services.items.searching import Searching
-from ibi.services.notifications.answering import ClaimContext
+from ibi.services.notifications.claim_context import ClaimContext
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.audit_log import FileAuditLog

@@ -30,7 +30,8 @@ from ibi.ports.copies import FoundObject, ItemSource, SourceGone
 from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.resources.transfers import TransferResource
 from ibi.services.copies.copying import Copying
-from ibi.services.copies.judging import ObjectGiving, owed_by_release
+from ibi.services.copies.giving import ObjectGiving
+from ibi.services.copies.judging import owed_by_release
 from ibi.services.transfers.comparison import ChainComparison
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving

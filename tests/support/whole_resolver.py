@@ -18,7 +18,7 @@ from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
-from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.accounts.secret_hasher import KeyHasher
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolution_runner import ArchiveDirectory

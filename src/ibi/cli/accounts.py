@@ -35,7 +35,7 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 @contextmanager
 def opened_admin(settings: Settings) -> Iterator[PersonAdmin]:
     from ibi.services.accounts.account_admin import PersonAdmin
-    from ibi.services.accounts.sign_in import SecretHasher
+    from ibi.services.accounts.secret_hasher import SecretHasher
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.people import SqlitePeople

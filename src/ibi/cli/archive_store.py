@@ -20,7 +20,8 @@ from ibi.model.account import COMMAND
 from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import ItemClaims, Relating
+from ibi.services.items.item_claims import ItemClaims
+from ibi.services.items.relating import Relating
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.vocabulary import State

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibi.model.usage import Usage
     from ibi.ports.catalog import ChangeFeed
     from ibi.services.items.archive_store import ArchiveStore
-    from ibi.services.items.harvesting import Dump
+    from ibi.services.items.dumps import Dump
 
 
 _PAGE: Final = 1_000
@@ -105,7 +105,7 @@ def dump(file: Path | None, **flags: str | None) -> None:
 
 
 def _write(store: ArchiveStore, file: Path | None) -> Dump:
-    from ibi.services.items.harvesting import Dump
+    from ibi.services.items.dumps import Dump
     from ibi.storage.dump_files import write_dump
     from ibi.storage.machine import MachineClocks
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibi.model.content import Source
     from ibi.model.description_values import Alternate
     from ibi.model.item import Draft, Item
-    from ibi.services.items.deposit_parts import Gathered
+    from ibi.services.items.file_selection import Gathered
 
 
 WHERE = ("data", "config", "server", "token")
@@ -81,7 +81,7 @@ def deposit(
     from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
     from ibi.model.item import Draft
-    from ibi.services.items.deposit_parts import unread_files
+    from ibi.services.items.file_selection import unread_files
 
     account = account_named(settings, owner)
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
@@ -127,7 +127,7 @@ def refuse_owner(owner: str | None) -> None:
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
     """Return the files at these paths, and report the files that were left out."""
-    from ibi.services.items.deposit_parts import gather
+    from ibi.services.items.file_selection import gather
 
     found = gather(paths, hidden=hidden)
     if found.passed_over:
@@ -286,7 +286,7 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
     """Return a draft of the item with these files. A target that was removed is dropped."""
     from ibi.model.item import Draft
     from ibi.model.visibility import Visibility
-    from ibi.services.items.deposit_parts import unread_files
+    from ibi.services.items.file_selection import unread_files
 
     return Draft(
         labels=item.labels,

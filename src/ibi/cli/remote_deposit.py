@@ -27,7 +27,7 @@ from ibi.model.content import Copy
 from ibi.model.draft import Description, description_document, read_description
 from ibi.model.item import Draft, Item
 from ibi.model.visibility import Visibility
-from ibi.services.items.deposit_parts import Gathered
+from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer

@@ -20,7 +20,7 @@ from ibi.safe_text import printable
 if TYPE_CHECKING:
     from ibi.services.resolving.resolution_runner import Resolved
     from ibi.services.resolving.resolver_service import ResolverService
-    from ibi.transport.resolver_gateway import ResolverClient
+    from ibi.transport.resolver_clients import ResolverClient
 
 
 class NotResolved(IbiError):
@@ -40,7 +40,7 @@ class Resolutions(Protocol):
 @contextmanager
 def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
     if settings.is_remote:
-        from ibi.transport.resolver_gateway import ResolverClient
+        from ibi.transport.resolver_clients import ResolverClient
 
         token = None if settings.token is None else settings.token.reveal()
         yield _Remote(ResolverClient(settings.server or "", token))

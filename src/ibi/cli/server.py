@@ -35,7 +35,8 @@ from ibi.ports.correspondence import Mailer
 from ibi.ports.errors import StorageError
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
-from ibi.services.accounts.sign_in import HASHES_AT_ONCE, MOST_WAITING, SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import HASHES_AT_ONCE, SecretHasher
+from ibi.services.accounts.sign_in import MOST_WAITING, SignIn
 from ibi.services.jobs import Job, JobRunner
 from ibi.services.limits import Attempts
 from ibi.services.minting.mint_guard import MintGuard

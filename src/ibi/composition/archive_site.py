@@ -47,12 +47,12 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.harvesting import DumpSchedule
+from ibi.services.items.dumps import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.membership.copy_holder_admin import CopyHolderAdmin, CopyOffers
-from ibi.services.membership.membership import NamedCopyHolders
-from ibi.services.notifications.answering import ClaimContext
+from ibi.services.membership.named_copy_holders import NamedCopyHolders
+from ibi.services.notifications.claim_context import ClaimContext
 from ibi.services.notifications.inbox import ArrivalRate, NotificationInbox, RegisteredRate
 from ibi.services.notifications.registered_senders import RegisteredSenders
 from ibi.services.robots import is_robot

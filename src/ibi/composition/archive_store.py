@@ -24,9 +24,10 @@ from ibi.services.items.item_repository import ignore_step
 from ibi.services.items.store_listing import ListingResult
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
-from ibi.storage.change_journal import FILE_NAME as GENERATION
-from ibi.storage.change_journal import ChangeJournal, GenerationFile
+from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import DiskRefused
+from ibi.storage.generation_file import FILE_NAME as GENERATION
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.locks import FileItemLocks
 from ibi.storage.machine import MachineClocks, refusals
 from ibi.storage.ocfl.layout import FILE_NAME as VERSION_FILE
@@ -34,9 +35,9 @@ from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
 from ibi.storage.sqlite.catalog_parts_copy import FORMER_VERIFICATIONS, rescue_parts
 from ibi.storage.sqlite.connection import set_aside
-from ibi.storage.sqlite.guarded import copy_database, remove_database
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.tick_store import restart_given_out
+from ibi.storage.sqlite.unchanged import copy_database, remove_database
 
 STORE: Final = "store"
 CATALOGUE: Final = FILE_NAME

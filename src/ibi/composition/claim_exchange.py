@@ -29,9 +29,10 @@ from ibi.resolver.outcome import Deleted, Redirect
 from ibi.resolver.policy import NO_READER
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.notifications.answering import ClaimContext
 from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
-from ibi.services.notifications.delivery import Courier, NotificationDelivery
+from ibi.services.notifications.claim_context import ClaimContext
+from ibi.services.notifications.courier import Courier
+from ibi.services.notifications.delivery import NotificationDelivery
 from ibi.services.sites import ArchiveSite, NoLabels, ResolverSite
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.notification_client import NotificationClient, PageFinder, ResolverPages

@@ -23,7 +23,7 @@ from ibi.storage.copy_parts import CopyParts
 from ibi.storage.key_files import KeyFiles
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from ibi.transport.item_source import HttpItemSources
-from ibi.transport.resolver_gateway import ResolverClient
+from ibi.transport.resolver_clients import ResolverClient
 
 
 def is_sandbox(settings: Settings, record: ArchiveRecord | None) -> bool:

@@ -36,7 +36,7 @@ from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.feed_client import SourceClient
-from ibi.transport.notification_client import HttpWebhookSender
+from ibi.transport.webhook_sender import HttpWebhookSender
 from ibi.web.pages.reader import translations
 from ibi.web.resolver.alerts import alert_about
 

@@ -12,7 +12,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.minting import Identity
 from ibi.ports.errors import StorageError
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 

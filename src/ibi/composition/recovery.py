@@ -20,7 +20,7 @@ from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, Reg
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 
 _PATIENCE = 20.0
 """Seconds within which a resolver has to prove its key."""

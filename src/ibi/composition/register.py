@@ -45,7 +45,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """Open the register in the data directory for administration, or that of the server in the settings."""
     if settings.is_remote:
-        from ibi.transport.resolver_gateway import ArchivesClient
+        from ibi.transport.resolver_clients import ArchivesClient
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return

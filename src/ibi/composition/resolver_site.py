@@ -46,9 +46,10 @@ from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import ClaimProofs, DisputeMail, Disputes, DisputeSource, LocalDisputes
 from ibi.services.resolving.feed_following import CopyStatements, FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolution_runner import ArchiveDirectory, ForeignUrls
 from ibi.services.resolving.resolver_service import Directory, ResolverService
-from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
+from ibi.services.resolving.standby import KeptRegister, ResolverPresence
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.storage.archive_state import ArchiveRecordFile
@@ -65,7 +66,7 @@ from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.feed_client import ArchiveFeeds
 from ibi.transport.gateways import Gateways, LocalArchive
 from ibi.transport.own_address import find_own_address
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
 
@@ -326,7 +327,7 @@ def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
     """Open the disputes of the data directory's resolver, or of the server in the settings. `by` is the person who
     asks."""
     if settings.is_remote:
-        from ibi.transport.resolver_gateway import DisputesClient
+        from ibi.transport.resolver_clients import DisputesClient
 
         yield DisputesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
@@ -350,7 +351,7 @@ def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegist
 def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
     """Open the beliefs of the data directory's resolver, or of the server in the settings."""
     if settings.is_remote:
-        from ibi.transport.resolver_gateway import BeliefsClient
+        from ibi.transport.resolver_clients import BeliefsClient
 
         yield BeliefsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return

@@ -23,7 +23,7 @@ from ibi.errors import IbiError
 from ibi.ports.archive_store import ReadAhead, ReadItem
 from ibi.services.items.store_verification import VerifyAll
 from ibi.services.items.stored_item import ItemReader
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog_rows import row_of
 

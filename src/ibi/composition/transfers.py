@@ -39,7 +39,7 @@ from ibi.storage.sqlite.state import has_state
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 from ibi.transport.server_url import is_on_loopback
 from ibi.transport.transfer_client import HttpTransferPeers
 

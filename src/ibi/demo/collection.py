@@ -17,8 +17,8 @@ from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
-from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.file_selection import unread_files
 from ibi.storage.machine import write_durably
 
 _EN: Final = LanguageTag("en")

@@ -28,8 +28,8 @@ from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.federation import Beliefs
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers, ArchiveInDoubt
 from ibi.services.change_watch import ChangeWatch
+from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.jobs import CopyWork
-from ibi.services.copies.judging import ObjectGiving
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
@@ -37,26 +37,29 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.collections import Collections
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.full_text import FullTextSearch
+from ibi.services.items.item_claims import ItemClaims
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.previews import MarkdownPreviews
-from ibi.services.items.relating import ItemClaims, Relating
+from ibi.services.items.relating import Relating
 from ibi.services.items.searching import Searching
 from ibi.services.items.stored_item import ItemReader
 from ibi.services.items.versions import Restoring, Versions
 from ibi.services.jobs import Job
 from ibi.services.membership.copy_holder_admin import CopyHolderAdmin, CopyOffers
-from ibi.services.membership.membership import NamedCopyHolders
+from ibi.services.membership.named_copy_holders import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
-from ibi.services.notifications.answering import ClaimContext, RemoteClaims
+from ibi.services.notifications.answering import RemoteClaims
+from ibi.services.notifications.claim_context import ClaimContext
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import ClaimProofs, DisputeMail, Disputes
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.resolving.standby import KeptRegister, RegisterPublication
+from ibi.services.resolving.standby import KeptRegister
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey

@@ -325,8 +325,6 @@ class DraftSizes:
         return sizes
 
 
-# --- which drafts were changed ----------------------------------------------------------------------------------------
-
 # Each process appends the id of a changed draft to one file, in records of equal length, and reads the records that
 # others appended since its last look. The drafts themselves are the truth; this file only says where to look. It need
 # not survive a crash, nor be complete after one: each process looks at all drafts when it starts, and periodically.

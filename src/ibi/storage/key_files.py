@@ -270,8 +270,6 @@ def _decode(path: Path, content: bytes) -> SigningKey:
     return SigningKey(key.private_bytes_raw())
 
 
-# --- the register of the resolver -------------------------------------------------------------------------------------
-
 # `register.jws` is the copy of the resolver's statement, as received. `published.jws` is the statement of a resolver in
 # this directory. `former/` has earlier registers with Archives that a later one lacked. `removed.json` lists the
 # Archives that the administrator of a resolver in this directory removed. `standing-in` says why a server of the

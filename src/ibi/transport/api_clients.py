@@ -409,9 +409,6 @@ def _file(draft: str, path: str) -> str:
     return f"{_draft(draft)}/files/{quote(path, safe='/')}"
 
 
-# --- follows and webhooks ---------------------------------------------------------------------------------------------
-
-
 class SubscriptionsClient(ApiClient):
     """Follows of a server's Archive, with a token of the scope edit, and its webhooks, with one of the scope admin."""
 

@@ -134,9 +134,6 @@ def _read_page(body: bytes) -> FollowedPage | None:
     return FollowedPage(page.epoch, page.after, page.end, changes, AnnouncedCopies(copies.at, copies.path))
 
 
-# --- source client ----------------------------------------------------------------------------------------------------
-
-
 MOST_ENTRIES: Final = 1_000
 """Maximum entries on a page of the feed."""
 _MOST_PAGE: Final = 2 << 20

@@ -14,7 +14,8 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.signing import PublicKey
-from ibi.transport.archive_http import ArchiveHttp, is_confirmation
+from ibi.transport.archive_http import ArchiveHttp
+from ibi.transport.archive_replies import is_confirmation
 from ibi.transport.http_connection import HttpResponse
 
 

@@ -29,8 +29,6 @@ from ibi.transport.address_guard import AddressGuard, addresses_of
 from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
 from ibi.transport.server_url import ServerUrl, request_target, server_of
 
-# --- the Archive that the checker plays -------------------------------------------------------------------------------
-
 _FOR_A_REQUEST: Final = 5.0
 _FOR_AWAITED: Final = 2.0
 """Seconds in which an acknowledgment has to come."""
@@ -134,8 +132,6 @@ def listening(service: str, host: str, port: int, address: str | None) -> Iterat
             server.shutdown()
             thread.join()
 
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 FOR_ALL: Final = 50.0
 """Seconds for a whole run."""

@@ -24,15 +24,15 @@ from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.refusals import RefusalLog
 from ibi.services.accounts.sign_in import SignIn
-from ibi.services.change_watch import FeedReaders
 from ibi.services.copies.jobs import CopyWork
+from ibi.services.feed_readers import FeedReaders
+from ibi.services.items.dumps import DumpSchedule
 from ibi.services.items.full_text import FullTextWorker
-from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.jobs import Job, JobRunner, write_later
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.notifications.delivery import Courier
+from ibi.services.notifications.courier import Courier
 from ibi.services.readiness import Readiness, ReadinessCheck
 from ibi.services.resolving.standby import KeptRegister
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
@@ -41,28 +41,22 @@ from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.web.api.archives import resolver_routes
 from ibi.web.api.authentication import Authentication, TokenPages
 from ibi.web.api.changes import ChangePages
-from ibi.web.api.copies import SubscriptionPages
 from ibi.web.api.inbox import inbox_routes
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
 from ibi.web.api.status import HealthPage, IdentityPage, KeyPages, healthz
+from ibi.web.api.subscriptions import SubscriptionPages
 from ibi.web.api.transfers import ReleasePages
-from ibi.web.archive.collection import BytesAlone, ContentHost, Standby
-from ibi.web.archive.file_delivery import granted_routes
+from ibi.web.archive.content_host import BytesAlone, ContentHost
+from ibi.web.archive.granted_files import granted_routes
 from ibi.web.archive.listings import SITEMAP, DumpPage, ItemsFeed, RobotsPage, SitemapPages
-from ibi.web.archive.metadata import SearchExports
 from ibi.web.archive.oai import HarvestPages
+from ibi.web.archive.search_export import SearchExports
 from ibi.web.archive.service import ArchiveService
+from ibi.web.archive.standby import Standby
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
-from ibi.web.fast.fast_path import (
-    Dispatcher,
-    DispatchMiddleware,
-    FastEndpoint,
-    FastPath,
-    Service,
-    first_segments,
-)
+from ibi.web.fast.fast_path import Dispatcher, DispatchMiddleware, FastEndpoint, FastPath, Service, first_segments
 from ibi.web.fast.server import LoadLog
 from ibi.web.http.metrics import (
     FollowMetrics,
@@ -99,8 +93,8 @@ from ibi.web.pages.review_pages import review_routes
 from ibi.web.pages.search_page import page_routes
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
+from ibi.web.resolver.register_statement import KeptRegisterPage
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics
-from ibi.web.resolver.resolver_pages import KeptRegisterPage
 from ibi.web.unrouted import FallbackApp, SlashRedirect, answer_unrouted, error_handler
 
 _AUDIT_PAUSE: Final = 0.2

@@ -18,8 +18,9 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import ErrorKind, IbiError
 from ibi.services.sites import ArchiveSite
-from ibi.web.archive.collection import Collection, Standby
+from ibi.web.archive.collection import Collection
 from ibi.web.archive.persistent_urls import PersistentUrls
+from ibi.web.archive.standby import Standby
 from ibi.web.fast.fast_path import RESERVED
 from ibi.web.http.errors import problem
 from ibi.web.http.request import percent_decode, raw_path
@@ -101,9 +102,6 @@ class SlashRedirect:
         asked = {**scope, "path": scope["path"].rstrip("/")}
         found = any(route.matches(asked)[0] is not Match.NONE for route in self._pages)
         return raw.rstrip(b"/").decode("latin-1") if found else None
-
-
-# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:

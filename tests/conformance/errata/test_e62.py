@@ -6,7 +6,7 @@ import pytest
 
 from ibi.label import Label, parse
 from ibi.resolver.trace import Answered
-from ibi.transport.archive_http import reply_of
+from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept

@@ -11,7 +11,7 @@ from ibi.label import Label, parse
 from ibi.messages import Deletion, State, UrlList
 from ibi.model.transfer import Transfer
 from ibi.resolver.trace import Answered
-from ibi.transport.archive_http import reply_of
+from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept

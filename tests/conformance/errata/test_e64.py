@@ -10,7 +10,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.label import parse
 from ibi.messages import State
 from ibi.resolver.trace import Answered
-from ibi.transport.archive_http import reply_of
+from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import BASE, IBIP, OTHER, REP, SERVICE, archive_app, deleted, kept

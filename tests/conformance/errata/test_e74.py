@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.services.membership.inclusion_retries import KEPT_FOR
-from ibi.services.membership.signers import COMPARED_A_MINUTE
+from ibi.services.membership.key_check import COMPARED_A_MINUTE
+from ibi.services.membership.refused_requests import KEPT_FOR
 from tests.support.membership_app import REP, MembershipApp, query
 
 

@@ -13,8 +13,8 @@ from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.resolving.standby import KeptRegister, ResolverPresence
 from ibi.services.sites import ResolverSite, StandbySite
 from ibi.signing import PublicKey, SigningKey
-from ibi.web.archive.collection import Standby
 from ibi.web.archive.persistent_urls import PersistentUrls
+from ibi.web.archive.standby import Standby
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from tests.support.archive_app import BASE, REP, RESOLVER, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer, ask

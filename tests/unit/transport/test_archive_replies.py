@@ -8,7 +8,7 @@ from ibi.errors import InvalidInput
 from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_answer
 from ibi.pairs import decode_leniently
 from ibi.resolver.trace import Answered, Failure
-from ibi.transport.archive_http import _READ, reply_of
+from ibi.transport.archive_replies import _READ, reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ibi.resolver.trace import Answered, Failure
-from ibi.transport.archive_http import is_confirmation, is_notice, reply_of
+from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpConnection, HttpResponse
 from tests.support.raw_archive import http
 

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from ibi.model.membership import FetchedRegister
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 from tests.support.raw_archive import RawArchive, http, never, raw_archive
 
 AWAY = FetchedRegister(is_there=False)

@@ -19,7 +19,8 @@ from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigne
 from ibi.signing import PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
 from ibi.transport.http_connection import HttpResponse
-from ibi.transport.resolver_gateway import ResolverGateway, judge_key
+from ibi.transport.register_client import judge_key
+from ibi.transport.resolver_gateway import ResolverGateway
 from tests.support.membership_app import query
 from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 from tests.support.set_clocks import SetClocks

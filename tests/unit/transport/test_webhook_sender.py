@@ -11,7 +11,7 @@ import pytest
 from ibi.model.subscription import Delivery, Webhook
 from ibi.ports.copies import GONE
 from ibi.transport.address_guard import AddressGuard
-from ibi.transport.notification_client import HttpWebhookSender
+from ibi.transport.webhook_sender import HttpWebhookSender
 from tests.support.raw_archive import LOOPBACK, http, never, raw_archive
 
 HOOK = Webhook(id="one", url="", secret=b"s" * 32, created=0, epoch="e", position=0)

@@ -17,7 +17,8 @@ from ibi.accounts.sign_in import RANDOM_BYTES, csrf_of, new_session
 from ibi.model.account import ROLE_SCOPE, ROLE_SCOPES, AuditEntry, Person, Role, Scope, person_account
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.refusals import LINES_OF_NETWORK, REFUSE, STRANGER
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.web.pages.reader import SESSION_COOKIE
 from tests.support.archive_app import NOW
 from tests.support.asgi_client import Answer, ask

@@ -21,7 +21,8 @@ from ibi.model.account import Person, Role, Scope
 from ibi.model.content import Bytes, Change
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.items.searching import Searching
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport

@@ -34,10 +34,10 @@ from ibi.ports.archive_store import ContentMissing
 from ibi.ports.errors import StoreDamaged, StoreIncomplete
 from ibi.resolver.membership import failure_words
 from ibi.storage.archive_state import ArchiveRecordFile
-from ibi.storage.change_journal import CatalogStanding, read_expected
 from ibi.storage.data_files import read_left_out
 from ibi.storage.directory_record import RECORD
 from ibi.storage.errors import DiskRefused, StoreNewer
+from ibi.storage.generation_file import CatalogStanding, read_expected
 from ibi.storage.ocfl.layout import Broken, check_layout
 from ibi.storage.ocfl.object import NAME as INVENTORY
 from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory, version_name
@@ -46,9 +46,9 @@ from ibi.storage.sqlite import catalog_migrations, catalog_rows, registry, tick_
 from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
 from ibi.storage.sqlite.connection import KINDS, STATE, TICKS, Connection, DatabaseKind, is_blank, refuse_lost, snapshot
 from ibi.storage.sqlite.earlier_layout import has_earlier_layout
-from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
 from ibi.storage.sqlite.integrity import read_integrity
 from ibi.storage.sqlite.state import KNOWN_VERSIONS, part_versions, refuse_newer
+from ibi.storage.sqlite.unchanged import inspect_unchanged, opened_unchanged
 
 _DAY: Final = 86_400
 _TRIES: Final = 40

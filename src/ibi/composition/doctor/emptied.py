@@ -13,7 +13,7 @@ from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, from_
 from ibi.errors import IbiError
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.sqlite.connection import STATE, TICKS, DatabaseKind, is_blank
-from ibi.storage.sqlite.guarded import opened_unchanged
+from ibi.storage.sqlite.unchanged import opened_unchanged
 
 
 class _Witness(NamedTuple):

@@ -22,7 +22,7 @@ from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
 from ibi.storage.machine import MachineClocks
 from ibi.transport.identity_probe import ask_identity
 from ibi.transport.probe_http import ProbeSender, certificate_end
-from ibi.transport.resolver_gateway import RegisterClient
+from ibi.transport.register_client import RegisterClient
 from ibi.transport.server_url import ServerUrl
 
 _PATIENCE: Final = 5.0

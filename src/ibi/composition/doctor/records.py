@@ -42,8 +42,8 @@ from ibi.storage.key_files import FOLDER as KEYS
 from ibi.storage.machine import machine_id
 from ibi.storage.mint_log_file import MintLogFile
 from ibi.storage.sqlite.connection import STATE, TICKS
-from ibi.storage.sqlite.guarded import opened_unchanged
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
+from ibi.storage.sqlite.unchanged import opened_unchanged
 
 _LOG: Final = "mint/mint.log"
 _LOCK: Final = "mint/lock"

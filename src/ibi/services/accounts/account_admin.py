@@ -45,7 +45,7 @@ from ibi.ports.accounts import AuditLog, People, SignInMeans, Tokens
 from ibi.ports.clocks import Clocks
 from ibi.resources.tokens import NewToken, TokenResource
 from ibi.safe_text import quote
-from ibi.services.accounts.sign_in import SecretHasher
+from ibi.services.accounts.secret_hasher import SecretHasher
 
 MOST_TOKENS: Final = 50
 """The number of valid tokens that a person may make for themselves."""

@@ -82,9 +82,6 @@ class SecondFactors:
         await asyncio.to_thread(self.admin.acting_as(actor).record, "end second factor", signed.person)
 
 
-# --- recovery ---------------------------------------------------------------------------------------------------------
-
-
 LETTERS_OF_ACCOUNT: Final = 3
 """Letters that one account gets without a wait between them."""
 LETTERS_OF_NETWORK: Final = 20

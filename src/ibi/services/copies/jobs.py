@@ -122,9 +122,6 @@ def _or_stop(outcome: Brought | IbiError) -> Brought | IbiError:
     return outcome
 
 
-# --- jobs -------------------------------------------------------------------------------------------------------------
-
-
 MOST_LABELS: Final = 10_000
 """Labels of one job."""
 MOST_JOBS: Final = 100

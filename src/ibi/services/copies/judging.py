@@ -22,7 +22,6 @@ from ibi.archive.copies import (
     check_taken,
 )
 from ibi.archive.drafts import DiskNearlyFull
-from ibi.archive.errors import UnknownItem
 from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import (
@@ -41,30 +40,16 @@ from ibi.federation.provenance import (
 )
 from ibi.label import Label
 from ibi.messages.identification import LabelForms
-from ibi.model.content import KeptObject, KeptVersion, TakenFile
+from ibi.model.content import KeptObject, TakenFile
 from ibi.model.copies import ItemObjectRecord
-from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item
 from ibi.model.transfer import Transfer
 from ibi.origin import Origin
-from ibi.ports.archive_store import Content, ContentDamaged, ContentMissing, FileMissing
-from ibi.ports.catalog import Catalog
+from ibi.ports.archive_store import ContentMissing
 from ibi.ports.copies import ItemSource
-from ibi.services.integrity.integrity import Integrity
-from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.stored_item import (
-    DOC,
-    ITEM,
-    LOCAL,
-    ItemTransferred,
-    StoredItem,
-    is_other,
-    is_transferred,
-    name_of,
-)
+from ibi.services.items.stored_item import DOC, ITEM, ItemTransferred, StoredItem, is_other, name_of
 from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol, State
 
@@ -309,106 +294,3 @@ def _is_given_away(here: StoredItem | None) -> bool:
 def _find_dropped(files: Mapping[str, str], record: ItemObjectRecord) -> frozenset[str]:
     """Return the further files here that the record has no longer."""
     return frozenset(path for path in files if path.startswith(FOLDER) and path not in record.others)
-
-
-# --- giving -----------------------------------------------------------------------------------------------------------
-
-
-LARGEST_INLINE: Final = 1 << 20
-"""Bytes of the files of one item that come with its record, when one request asks for several items."""
-
-Judge = Callable[[Item], None]
-"""Refuses an item if the requester may not have its files."""
-
-
-class ObjectGiving:
-    """Gives the objects of one Archive to others that make Copies: the record of an item, byte for byte, and the files
-    beside it. Calls block, from any thread.
-
-    The object itself is read and judged: an item that was closed a moment ago is closed here too.
-    """
-
-    def __init__(
-        self,
-        catalog: Catalog,
-        content: Content,
-        service: LabelForms,
-        *,
-        integrity: Integrity | None = None,
-        key: Callable[[], PublicKey | None] = lambda: None,
-        is_sandbox: bool = False,
-        require_sure: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`service` is the Archive itself; `key` returns its signing key. `require_sure` raises while the Archive is
-        not sure which Originals it gave away: a Copy of one of those would not come from the Original."""
-        self._require_sure = require_sure
-        self._catalog, self._content, self._integrity = catalog, content, integrity
-        self._service, self._key, self.is_sandbox = service, key, is_sandbox
-
-    def read(self, label: Label, judge: Judge, *, room: int = 0) -> ItemObjectRecord:
-        """Return the object of an item, with the contents of its files if they fit into `room` bytes together.
-
-        `UnknownItem` if there is none. Raises the error of `judge` if the item must not be given.
-        """
-        self._require_sure()
-        found = find_labelled(self._catalog, label)
-        if found is None:
-            raise UnknownItem(label=label.spelling)
-        name = name_of(found)
-        try:
-            kept = self._content.read(name)
-        except ContentMissing:  # dropped since
-            raise UnknownItem(label=label.spelling) from None
-        if is_transferred(kept):
-            raise UnknownItem(label=label.spelling)
-        record, item = self._record(name, kept.head)
-        if item.state is not State.DELETED:
-            judge(item)
-        return (
-            record
-            if room < _size(item) or not item.files
-            else replace(record, contents=self._contents(name, kept.head.number, item))
-        )
-
-    def _record(self, name: str, head: KeptVersion) -> tuple[ItemObjectRecord, Item]:
-        item_json, local = self._read(name, ITEM, head.number), self._read(name, LOCAL, head.number)
-        try:
-            item = decode_item(item_json, local)
-        except InvalidDocument as error:
-            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
-        is_gone = item.state is State.DELETED
-        others = (path for path in head.files if is_other(path) and not is_gone)
-        record = ItemObjectRecord(
-            labels=item.labels,
-            state=item.state,
-            head=head.number,
-            at=head.change.at,
-            service=self._service,
-            key=self._key(),
-            is_sandbox=self.is_sandbox,
-            item_json=None if is_gone else item_json,
-            others={path: self._read(name, path, head.number) for path in others},
-            tombstone=item.tombstone,
-            source=item.source,
-            transferred_to=item.transferred_to,
-        )
-        return record, item
-
-    def _contents(self, name: str, version: int, item: Item) -> dict[str, bytes]:
-        return {file.path: self._read(name, DOC + file.path, version) for file in item.files}
-
-    def _read(self, name: str, path: str, version: int) -> bytes:
-        try:
-            file = self._content.open(name, path, version)
-        except FileMissing as error:
-            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
-        if self._integrity is None:
-            verified = VerifiedFile(file, name, path, None)
-        else:
-            verified = self._integrity.verified_file(file, name, path)
-        with verified:
-            return verified.read_all()
-
-
-def _size(item: Item) -> int:
-    return sum(file.size for file in item.files)

@@ -40,8 +40,8 @@ from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView
 from ibi.services.drafts.uploads import DraftUploads
-from ibi.services.items.deposit_parts import media_type_of
 from ibi.services.items.deposits import Deposits, NewItem
+from ibi.services.items.file_selection import media_type_of
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.stored_item import name_of
 from ibi.services.items.versions import VersionChanges, Versions, changes_between
@@ -188,9 +188,6 @@ def send_to_draft(uploads: DraftUploads, who: Depositor, draft: str, sent: SentF
     except BaseException:
         upload.abandon()
         raise
-
-
-# --- publishing -------------------------------------------------------------------------------------------------------
 
 
 _MOST_VERSIONS: Final = 50

@@ -30,7 +30,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, IncomingFile, PartialUpload, ReviewStore
 from ibi.ports.errors import DraftDamaged, StorageError
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftSummary, DraftView, Share
-from ibi.services.items.deposit_parts import media_type_of
+from ibi.services.items.file_selection import media_type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,6 @@ class DraftViews:
 
     def _may_see(self, who: Depositor, record: DraftRecord) -> bool:
         return self.may(who, ItemAct.EDIT_DRAFT, record)
-
-
-# --- uploads ----------------------------------------------------------------------------------------------------------
 
 
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024

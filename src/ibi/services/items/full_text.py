@@ -167,9 +167,6 @@ def _description(entry: Entry) -> str:
     return " ".join(getattr(entry, field) for field in FIELDS)
 
 
-# --- searches ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class TextMatch:
     """An item with the search words in its files, and one line of them."""

@@ -6,41 +6,32 @@ another account whose items the caller may not change, only the half of the othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from ibi.accounts.rights import ItemAct
-from ibi.archive.errors import ClaimAccepted, NoSuchClaim
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import (
-    ClaimState,
     check_joining,
     check_source,
-    claim_state,
-    claims_of,
     decline,
-    find_forms,
     record_metadata_item,
     record_next_edition,
     record_translation,
-    take_back_decline,
     withdraw_metadata_item,
     withdraw_next_edition,
     withdraw_translation,
 )
 from ibi.errors import ErrorKind, IbiError
-from ibi.label import Label, RepositoryName
+from ibi.label import Label
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
-from ibi.model.account import Actor
 from ibi.model.item import Item, name_one_item
-from ibi.ports.archive_store import ContentDamaged
-from ibi.ports.catalog import Catalog, Link
+from ibi.ports.catalog import Catalog
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.stored_item import with_backlink
 from ibi.vocabulary import State
 
 Into = Callable[[Item], Item]
@@ -224,95 +215,3 @@ def _in_language(item: Item, language: LanguageTag) -> Item:
     if item.language is not None and item.language != language:
         raise WrongLanguage(label=str(item.rep), language=str(item.language))
     return item if item.language == language else replace(item, language=language)
-
-
-# --- claims on items of others ----------------------------------------------------------------------------------------
-
-
-PENDING = frozenset({ClaimState.PENDING})
-
-
-@dataclass(frozen=True, slots=True)
-class ItemClaim:
-    """A claim of one item here on another one here, with its state."""
-
-    claimant: Item
-    link: Link
-    item: Item
-    state: ClaimState
-
-
-@dataclass(frozen=True, slots=True)
-class ItemClaims:
-    """The claims on items of one Archive, as far as they concern the actor. Calls block, from any thread.
-
-    `edition_of`, `translation_of` and `describes` are claims on another item. If the depositor may answer for that
-    item, it gets its back-link at once (`stored_item`). Otherwise it gets none until its owner accepts the claim, so
-    that no link of it leads to the claimant.
-
-    A pending claim is not stored: it is a claim without a back-link. A declined claim is in the record of the item
-    claimed (`Item.declined`). So a catalogue that is rebuilt from the store knows all of them.
-    """
-
-    repository: ItemRepository
-    deposits: Deposits
-    actor: Actor
-
-    def list(
-        self, states: Collection[ClaimState] = PENDING, after: RepositoryName | None = None
-    ) -> Iterator[ItemClaim]:
-        """Yield the claims that the actor may answer, and those of items of the actor's account, in the order of the
-        claimants."""
-        for claimant in self.repository.catalog.claimants(after):
-            for claim in self._claims_by(claimant):
-                if claim.state in states and self._concerns(claim):
-                    yield claim
-
-    def accept(self, label: Label, claimant: Label, who: str) -> Item:
-        """Accept a claim, and return the item claimed, which names the claimant from now on. Raises the error that
-        prevents this, such as another next edition."""
-        held, claiming = self._find(label, claimant)
-
-        def accept(item: Item) -> Item:
-            return with_backlink(self.repository.catalog, take_back_decline(item, claiming.labels), claiming)
-
-        return self.deposits.change({held.rep: accept}, who, f"Accepted the claim of {claiming.rep}", act="accept")[
-            held.rep
-        ]
-
-    def decline(self, label: Label, claimant: Label, who: str) -> Item:
-        """Decline a claim, and return the item claimed. The claim can still be accepted later."""
-        held, claiming = self._find(label, claimant)
-        if any(claim.state is ClaimState.ACCEPTED for claim in self._between(held, claiming)):
-            raise ClaimAccepted(label=str(held.rep), claimant=str(claiming.rep))
-        message = f"Declined the claim of {claiming.rep}"
-        return self.deposits.change(
-            {held.rep: lambda item: decline(item, claiming.labels)}, who, message, act="decline"
-        )[held.rep]
-
-    def _find(self, label: Label, claimant: Label) -> tuple[Item, Item]:
-        held, claiming = self.repository.find(label), self.repository.find(claimant)
-        self.deposits.require(ItemAct.ANSWER, held)
-        if not any(self._between(held, claiming)):
-            raise NoSuchClaim(label=str(held.rep), claimant=str(claiming.rep))
-        return held, claiming
-
-    def _between(self, held: Item, claimant: Item) -> Iterator[ItemClaim]:
-        return (claim for claim in self._claims_by(claimant) if name_one_item(claim.item.labels, held.labels))
-
-    def _claims_by(self, claimant: Item) -> Iterator[ItemClaim]:
-        """Yield the claims between Originals of this Archive: another Archive decides about those of a Copy."""
-        if claimant.state is not State.ORIGINAL:
-            return
-        for link, forms in claims_of(claimant):
-            try:
-                held = find_forms(self.repository.catalog, forms)
-            except ContentDamaged:  # its owner can answer when it is whole again
-                continue
-            if held is not None and held.state is State.ORIGINAL:
-                yield ItemClaim(claimant, link, held, claim_state(held, link, claimant.labels))
-
-    def _concerns(self, claim: ItemClaim) -> bool:
-        if self.deposits.may(ItemAct.ANSWER, claim.item):
-            return True
-        return claim.claimant.owner is not None and claim.claimant.owner == self.actor.account

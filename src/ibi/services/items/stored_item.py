@@ -238,9 +238,6 @@ class ItemReader:
             return record.read_all()
 
 
-# --- backlinks --------------------------------------------------------------------------------------------------------
-
-
 def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
     """Return the labels of the items that this one makes claims on."""
     names = (item.edition_of, item.translation_of, item.describes)

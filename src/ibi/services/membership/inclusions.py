@@ -55,10 +55,11 @@ from ibi.resolver.membership import (
 )
 from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.services.accounts.sign_in import is_of_one_key
-from ibi.services.membership.inclusion_retries import RefusedRequests
+from ibi.services.accounts.secret_hasher import is_of_one_key
+from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mails import post
-from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, SignatureCheck
+from ibi.services.membership.refused_requests import RefusedRequests
+from ibi.services.membership.signers import UNCHECKED, MembershipRequest, SignatureCheck
 from ibi.services.promptness import ask, end_tasks
 from ibi.signing import PublicKey
 

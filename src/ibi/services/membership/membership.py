@@ -5,25 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
-from threading import Lock
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.messages.answers import InclusionStatus, ServiceSubject
-from ibi.messages.holders import MOST_COPIES, CopyHolder, sign_copies
-from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
-from ibi.messages.signatures import milliseconds
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
-from ibi.ports.archive_state import CopyHolderStore, MembershipState
-from ibi.ports.clocks import Clocks
+from ibi.ports.archive_state import MembershipState
 from ibi.ports.errors import StorageError
-from ibi.resources.feed import CopyHolderResource, CopyHoldersResource
 from ibi.services.jobs import Job
-from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
 
@@ -225,66 +218,3 @@ class MembershipService:
             log.info("the resolver has excluded this Archive")
         elif now.reason != before.reason:  # once, not at every attempt
             log.warning(f"the resolver is not done {before.phase.value} this Archive", reason=now.reason)
-
-
-# --- who holds Copies -------------------------------------------------------------------------------------------------
-
-
-class CopiesWord(NamedTuple):
-    """A signed statement, made at `at`, in milliseconds since 1970."""
-
-    at: int
-    statement: str
-    signer: PublicKey
-
-
-class NamedCopyHolders:
-    """The Archive's own statement about the holders of Copies of its items, signed with its key (E84).
-
-    The administrator names the holders (`archive.copies_at`, `ibi archive holders`). To name one is to trust it,
-    because resolvers ask it while this Archive is silent.
-
-    The statement is made at the first call, and anew when any process replaced the key or named other holders. Calls
-    block for a fraction of a millisecond, from any thread. `StorageError` if the named holders cannot be read.
-    """
-
-    def __init__(
-        self,
-        service: LabelForms,
-        settled: Sequence[CopyHolder],
-        keys: OwnKeys,
-        clocks: Clocks,
-        store: CopyHolderStore | None = None,
-    ) -> None:
-        """`settled` are the holders of the settings; `store` has those named beside them."""
-        self.service, self.settled = service, tuple(settled)
-        self._keys, self._clocks, self._store = keys, clocks, store
-        self._word: CopiesWord | None = None
-        self._said: tuple[CopyHolder, ...] = ()
-        self._lock = Lock()
-
-    @property
-    def holders(self) -> tuple[CopyHolder, ...]:
-        named = () if self._store is None else self._store.read().named
-        services = {each.service for each in self.settled}
-        return (*self.settled, *(each for each in named if each.service not in services))[:MOST_COPIES]
-
-    def word(self) -> CopiesWord:
-        key, holders = self._keys.ring().key, self.holders
-        with self._lock:
-            if self._word is None or self._word.signer != key.public or self._said != holders:
-                # Later than the one before, also within one millisecond: the latest counts.
-                at = max(milliseconds(self._clocks.read().wall), 0 if self._word is None else self._word.at + 1)
-                self._word = CopiesWord(at, sign_copies(self.service, holders, at, key), key.public)
-                self._said = holders
-            return self._word
-
-    def resource(self) -> CopyHoldersResource:
-        """Return the statement for programs, with its content for people."""
-        word = self.word()
-        return CopyHoldersResource(
-            archive=[label.spelling for label in self.service.labels],
-            at=word.at,
-            holders=[CopyHolderResource.of(holder) for holder in self.holders],
-            statement=word.statement,
-        )

@@ -39,13 +39,14 @@ from ibi.resolver.membership import (
     require_free_prefixes,
 )
 from ibi.resources.registrations import ArchiveApplication, NewlyRegisteredArchive, RegisteredArchiveResource
-from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.accounts.secret_hasher import KeyHasher
 from ibi.services.jobs import Job
 from ibi.services.limits import LimitRows, hold_alone
 from ibi.services.membership.inclusion_retries import ContactRecord, InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Prove
+from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mails import Posted, letter_resource, post
-from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, ResolverSigner
+from ibi.services.membership.signers import UNCHECKED, MembershipRequest, ResolverSigner
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
 

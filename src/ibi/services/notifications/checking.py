@@ -35,7 +35,8 @@ from ibi.model.notification import (
 from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import ChangeFeed, Link
 from ibi.services.items.relating import without_backlink
-from ibi.services.notifications.answering import ACTOR, ClaimContext, NotificationGateway, forms_words, settled_state
+from ibi.services.notifications.answering import settled_state
+from ibi.services.notifications.claim_context import ACTOR, ClaimContext, NotificationGateway, forms_words
 from ibi.vocabulary import State
 
 _FIRST_WAIT: Final = 5
@@ -241,9 +242,6 @@ def _mark_contradicted(row: ReceivedClaim, now: int) -> ReceivedClaim:
         changed=now,
         due=None,
     )
-
-
-# --- claim reconciler -------------------------------------------------------------------------------------------------
 
 
 _PAGE: Final = 200

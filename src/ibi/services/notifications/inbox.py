@@ -20,16 +20,9 @@ from ibi.federation.notification import Notification, NotificationKind, read_not
 from ibi.federation.remote_record import is_of_sandbox, label_in
 from ibi.label import Label
 from ibi.model.item import Item
-from ibi.model.notification import (
-    SIGNED,
-    ClaimRelation,
-    DeliveryState,
-    ReceivedClaim,
-    RemoteClaimState,
-    SentClaim,
-)
+from ibi.model.notification import SIGNED, ClaimRelation, DeliveryState, ReceivedClaim, RemoteClaimState, SentClaim
 from ibi.services.limits import LimitRows, LimitScope, RateLimiter
-from ibi.services.notifications.answering import (
+from ibi.services.notifications.claim_context import (
     ClaimContext,
     InboxFull,
     ItemNotClaimable,

@@ -219,9 +219,6 @@ class LocalDisputes:
         return [DisputeResource.of(each) for each in self._disputes.settle(parse(label), parse(holder), self._by)]
 
 
-# --- settled by what was signed ---------------------------------------------------------------------------------------
-
-
 _LOG: Final = structlog.get_logger("ibi.resolver")
 _AGAIN: Final = 3600.0
 """Seconds until an Archive without an answer is asked again."""

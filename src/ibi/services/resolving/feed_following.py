@@ -200,9 +200,6 @@ def _labels(page: FollowedPage) -> Iterator[RepositoryName]:
             continue  # of a later version, perhaps: the cache has no such label either
 
 
-# --- who holds Copies -------------------------------------------------------------------------------------------------
-
-
 _LOG: Final = structlog.get_logger("ibi.resolver")
 
 

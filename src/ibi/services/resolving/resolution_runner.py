@@ -279,9 +279,6 @@ class ResolutionRunner:
             self.run.failure(asking, reply, now)
 
 
-# --- a reader's request -----------------------------------------------------------------------------------------------
-
-
 class ReaderRequest(NamedTuple):
     """A reader's request. With `is_refused` remote Archives must not be asked. With `wants_anew` the reader does not
     want the cached outcome."""
@@ -379,8 +376,6 @@ class NoWatcher:
 
 NO_WATCHER: Final = NoWatcher()
 
-
-# --- the Archives that may be asked -----------------------------------------------------------------------------------
 
 _NEVER: Hashable = object()
 

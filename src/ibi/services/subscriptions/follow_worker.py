@@ -38,9 +38,6 @@ from ibi.services.jobs import Job
 from ibi.services.subscriptions.followed_items import Bringer, FollowedItems
 from ibi.signing import SigningKey
 
-# --- threads ----------------------------------------------------------------------------------------------------------
-
-
 _MOMENT: Final = 0.01
 
 T = TypeVar("T")
@@ -91,9 +88,6 @@ def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], call: Call
         loop.call_soon_threadsafe(tell)
     except RuntimeError:  # the loop has ended, and the caller with it
         return
-
-
-# --- the worker -------------------------------------------------------------------------------------------------------
 
 
 WAIT: Final = 20

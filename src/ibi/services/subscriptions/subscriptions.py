@@ -179,9 +179,6 @@ def _is_same(listed: FollowResource, follow: Follow) -> bool:
     return (listed.kind, listed.text, listed.source) == wanted
 
 
-# --- webhooks ---------------------------------------------------------------------------------------------------------
-
-
 MOST_WEBHOOKS: Final = 100
 _END: Final = 1 << 62
 
@@ -268,9 +265,6 @@ class WebhookAdmin:
             self._audit.append(
                 [AuditEntry(when, act, f"webhook:{webhook.id}", who.account, who.token, who.address, detail)]
             )
-
-
-# --- all of them together ---------------------------------------------------------------------------------------------
 
 
 FollowListing = Callable[[], list[FollowResource]]

@@ -375,9 +375,6 @@ def _is_in(service: Label, chain: Chain) -> bool:
     return service in chain.successors or (release is not None and service == release.giver)
 
 
-# --- worker -----------------------------------------------------------------------------------------------------------
-
-
 _IDLE: Final = 1.0
 """Seconds between two looks at the work that is due."""
 _MOST: Final = 100

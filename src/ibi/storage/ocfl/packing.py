@@ -161,8 +161,6 @@ def _pad_size(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
-# --- unpacking ---------------------------------------------------------------------------------------------------
-
 Sink = Callable[[str, Iterator[bytes]], None]
 """Called with the path of a file below its object and its content, which it reads to the end."""
 

@@ -27,8 +27,6 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.layout import Broken
 from ibi.storage.ocfl.object import ID_SCHEME, NAME, SIDECAR, Inventory, ObjectDirectory, read_inventory, version_name
 
-# --- recovery ---------------------------------------------------------------------------------------------------------
-
 STEPS = ("recovery: synced", "recovery: inventory replaced", "recovery: durable")
 
 
@@ -96,9 +94,6 @@ def _is_current(found: ObjectDirectory, inventory: Inventory) -> bool:
     with suppress(Broken):
         return found.inventory() == inventory
     return False
-
-
-# --- store context ----------------------------------------------------------------------------------------------------
 
 
 TARGET = "target"

@@ -27,9 +27,8 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.batching import GroupCommit
-from ibi.storage.change_journal import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.generation_file import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.catalog_parts_copy import take_in_parts
@@ -56,6 +55,7 @@ from ibi.storage.sqlite.catalog_rows import (
 )
 from ibi.storage.sqlite.changes import CatalogHoldings, SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
+from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.search_rows import check_search
 
 FILE_NAME: Final = CATALOGUE.file_name

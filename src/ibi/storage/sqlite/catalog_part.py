@@ -16,9 +16,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import ClassVar, Final
 
-from ibi.storage.batching import writer_queue
 from ibi.storage.errors import StoreForked
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, checkpoint, connect
+from ibi.storage.sqlite.group_commit import writer_queue
 from ibi.storage.sqlite.guarded import GuardedDatabase
 
 MOST_ROWS: Final = 200

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from ibi.ports.errors import CatalogDamaged
-from ibi.storage.batching import writer_queue
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, sync_directory
 from ibi.storage.sqlite.catalog_part import connect_part
@@ -29,10 +28,11 @@ from ibi.storage.sqlite.connection import (
     storage_errors,
     transaction,
 )
-from ibi.storage.sqlite.guarded import remove_database
+from ibi.storage.sqlite.group_commit import writer_queue
 from ibi.storage.sqlite.integrity import BEGIN_INTEGRITY
 from ibi.storage.sqlite.previews import BEGIN_PREVIEWS
 from ibi.storage.sqlite.texts import begin_texts, copy_word_index
+from ibi.storage.sqlite.unchanged import remove_database
 
 RESCUED: Final = "catalogue-rescued.sqlite"
 

@@ -18,14 +18,7 @@ from itertools import islice
 from time import time
 from typing import Any, Final
 
-from ibi.archive.search import (
-    count_facets,
-    day_word,
-    entry_of,
-    facet_counts,
-    meets,
-    untitled_key,
-)
+from ibi.archive.search import count_facets, day_word, entry_of, facet_counts, meets, untitled_key
 from ibi.archive.search_terms import read_terms
 from ibi.archive.spelling import correct, is_near, one_edit
 from ibi.model.item import Item
@@ -39,16 +32,14 @@ from ibi.storage.sqlite.catalog_rows import (
     repository_name,
 )
 from ibi.storage.sqlite.connection import Connection, snapshot
+from ibi.storage.sqlite.search_expressions import AFTER_LETTERS, SoughtWords, quote
 from ibi.storage.sqlite.search_rows import (
-    AFTER_LETTERS,
     BETWEEN_FILES,
     BETWEEN_SINGLES,
     BETWEEN_VALUES,
     LEAST_LETTERS,
     SEVERAL_FACETS,
     SINGLE_FACETS,
-    SoughtWords,
-    quote,
 )
 
 _CACHE: Final = "PRAGMA cache_size = -16384"

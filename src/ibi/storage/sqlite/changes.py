@@ -16,8 +16,6 @@ from ibi.model.metadata import ResourceType
 from ibi.storage.sqlite.connection import Connection, snapshot
 from ibi.vocabulary import State
 
-# --- totals -----------------------------------------------------------------------------------------------------------
-
 # The totals change in the transaction of each change, so that a report costs the same for ten items and ten million.
 # Triggers add and subtract, so that no way of changing an item leaves a total behind.
 #
@@ -154,9 +152,6 @@ class CatalogHoldings:
 
     def largest(self, most: int) -> tuple[tuple[RepositoryName, HeldTotal], ...]:
         return self._ask_reader(lambda reader: largest_held(reader.connection, most))
-
-
-# --- changes ----------------------------------------------------------------------------------------------------------
 
 
 _KINDS: Final = {kind.value: kind for kind in ChangeKind}

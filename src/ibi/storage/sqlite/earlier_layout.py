@@ -32,7 +32,8 @@ from ibi.storage.sqlite.connection import (
     transaction,
 )
 from ibi.storage.sqlite.earlier_tables import EARLIER, EarlierDatabase
-from ibi.storage.sqlite.guarded import copy_database, inspect_unchanged, keep_private, remove_database
+from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.sqlite.unchanged import copy_database, inspect_unchanged, remove_database
 
 _LOG: Final = logging.getLogger("ibi.upgrade")
 """Without a configuration, as in a command, it writes to standard error. Standard output may be JSON."""

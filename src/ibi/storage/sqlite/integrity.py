@@ -25,11 +25,11 @@ import msgspec
 
 from ibi.model.content import IntegritySummary, Problem, Verification, is_damage
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.batching import writer_queue
 from ibi.storage.errors import DiskRefused, StoreForked
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.sqlite.catalog_part import CHECKPOINT, MOST_BYTES, MOST_ROWS, connect_part
 from ibi.storage.sqlite.connection import Connection, checkpoint, storage_errors, transaction
+from ibi.storage.sqlite.group_commit import writer_queue
 
 _FRESH: Final = 0.2
 """Seconds for which the damaged items are cached."""

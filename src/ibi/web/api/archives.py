@@ -36,9 +36,8 @@ from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import address_text, by_method, percent_decode, raw_path, values
 from ibi.web.http.request_errors import PathNotFound
-from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPages, RegisterStatementPage
-
-# --- disputes ---------------------------------------------------------------------------------------------------------
+from ibi.web.resolver.register_statement import RegisterStatementPage
+from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPages
 
 DISPUTES: Final = b"/api/disputes/"
 
@@ -86,8 +85,6 @@ class DisputeEndpoints:
         self._resolving.forget((label,))
         return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
-
-# --- the register -----------------------------------------------------------------------------------------------------
 
 PREFIX: Final = b"/api/archives/"
 
@@ -169,9 +166,6 @@ def _label(request: Request, prefix: bytes = PREFIX) -> Label:
     if not path.startswith(prefix):
         raise PathNotFound()
     return parse(percent_decode(path[len(prefix) :]))
-
-
-# --- all routes of a resolver -----------------------------------------------------------------------------------------
 
 
 def resolver_routes(site: ResolverSite, authentication: Authentication) -> list[Route]:

@@ -155,9 +155,6 @@ class Callers:
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
 
 
-# --- `/api/tokens` ----------------------------------------------------------------------------------------------------
-
-
 class TokenPages:
     """Endpoints of tokens. Changes of tokens wait for the disk, and run in a thread."""
 

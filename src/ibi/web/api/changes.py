@@ -26,12 +26,12 @@ from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog
 from ibi.ports.errors import StorageError
 from ibi.resources.feed import ChangeResource, ChangesResource, CopiesPlace, FeedLinks
-from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
+from ibi.services.feed_readers import LONGEST_WAIT, FeedReaders
 from ibi.services.membership.copy_holder_admin import CopyOffers
-from ibi.services.membership.membership import NamedCopyHolders
+from ibi.services.membership.named_copy_holders import NamedCopyHolders
 from ibi.services.promptness import beside
 from ibi.web.http.body import short_json
-from ibi.web.http.headers import is_tag_known
+from ibi.web.http.preconditions import is_tag_known
 from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 
 MOST_CHANGES: Final = 1_000

@@ -6,8 +6,7 @@ They need a token of the scope edit. No answer contains the token for the other 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -24,19 +23,15 @@ from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
 from ibi.model.copies import CopyJob, object_document
 from ibi.model.item import Item
-from ibi.model.subscription import FollowKind
-from ibi.model.visibility import IpNetwork
 from ibi.resources.copies import CopyJobItem, CopyJobResource, CopyJobsResource
-from ibi.resources.subscriptions import FollowRequest, Follows, WebhookRequest, Webhooks
+from ibi.services.copies.giving import LARGEST_INLINE, ObjectGiving
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
-from ibi.services.copies.judging import LARGEST_INLINE, ObjectGiving
-from ibi.services.subscriptions.subscriptions import Subscriptions
-from ibi.web.api.authentication import Authentication, Callers
+from ibi.web.api.authentication import Callers
 from ibi.web.api.item_content import require_readable
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
-from ibi.web.http.body import NO_STORE, read_json, short_json
+from ibi.web.http.body import NO_STORE, short_json
 from ibi.web.http.errors import problem_details
-from ibi.web.http.request import address_text, by_method, reader_address
+from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import (
     InvalidMember,
     InvalidParameter,
@@ -163,8 +158,6 @@ def _after(request: Request) -> int:
     return number
 
 
-# --- what others make Copies of ---------------------------------------------------------------------------------------
-
 MOST_OBJECTS: Final = 200
 """Largest number of items in one request."""
 _MOST_ANSWER: Final = 8 << 20
@@ -236,86 +229,3 @@ def _labels(said: dict[str, Any]) -> list[Label]:
         raise InvalidMember(field="labels", reason=f"there are at most {MOST_OBJECTS}")
     with refusing_members("labels"):
         return [parse(each) for each in dict.fromkeys(labels)]
-
-
-# --- subscriptions ----------------------------------------------------------------------------------------------------
-
-
-_NAMED: Final = ("label", "prefix", "search")
-
-
-class SubscriptionPages:
-    """Endpoints of follows, which need a token of the scope edit, and of webhooks, which need the scope admin."""
-
-    def __init__(
-        self,
-        subscriptions: Subscriptions,
-        authentication: Authentication,
-        proxies: Sequence[IpNetwork] = (),
-    ) -> None:
-        """`proxies` are trusted to name their client."""
-        self._follows, self._webhooks = subscriptions.follows, subscriptions.webhooks
-        self._authentication, self._proxies = authentication, proxies
-
-    def routes(self) -> list[Route]:
-        return [
-            Route("/api/follows", by_method(GET=self.list_follows, POST=self.follow), methods=["GET", "POST"]),
-            Route("/api/follows/{id}", self.unfollow, methods=["DELETE"]),
-            Route("/api/webhooks", by_method(GET=self.list_webhooks, POST=self.add_webhook), methods=["GET", "POST"]),
-            Route(
-                "/api/webhooks/{id}",
-                by_method(DELETE=self.remove_webhook, POST=self.enable_webhook),
-                methods=["DELETE", "POST"],
-            ),
-        ]
-
-    async def list_follows(self, request: Request) -> Response:
-        await self._actor(request, Scope.EDIT)
-        return short_json(Follows(follows=await asyncio.to_thread(self._follows.list_follows)))
-
-    async def follow(self, request: Request) -> Response:
-        actor = await self._actor(request, Scope.EDIT)
-        wanted = await read_json(request, FollowRequest)
-        kind, text = _target(wanted)
-        listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
-        return short_json(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
-
-    async def unfollow(self, request: Request) -> Response:
-        admin = self._follows.acting_as(await self._actor(request, Scope.EDIT))
-        return short_json(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
-
-    async def list_webhooks(self, request: Request) -> Response:
-        await self._actor(request, Scope.ADMIN)
-        return short_json(Webhooks(webhooks=await asyncio.to_thread(self._webhooks.list_webhooks)))
-
-    async def add_webhook(self, request: Request) -> Response:
-        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        wanted = await read_json(request, WebhookRequest)
-        added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
-        return short_json(added, HTTPStatus.CREATED)
-
-    async def enable_webhook(self, request: Request) -> Response:
-        """Enable a disabled webhook again."""
-        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        return short_json(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
-
-    async def remove_webhook(self, request: Request) -> Response:
-        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        return short_json(await asyncio.to_thread(admin.remove_webhook, str(request.path_params["id"])))
-
-    async def _actor(self, request: Request, needed: Scope) -> Actor:
-        token = await self._authentication.require(request.scope["headers"], needed)
-        return Actor(token.account, token.scope, token.id, address_text(request.scope, self._proxies))
-
-
-def _target(wanted: FollowRequest) -> tuple[FollowKind, str]:
-    """Return the target of a follow: exactly one of the members that name it."""
-    named = [(name, text) for name in _NAMED if (text := getattr(wanted, name)) is not None]
-    if len(named) + wanted.all > 1:
-        raise InvalidMember(field="label", reason=f"one of {', '.join(_NAMED)} and all is given")
-    if wanted.all:
-        return FollowKind.ALL, ""
-    if not named:
-        raise MemberMissing(field="label, prefix, search or all")
-    name, text = named[0]
-    return {"label": FollowKind.ITEM, "prefix": FollowKind.PREFIX, "search": FollowKind.SEARCH}[name], text

@@ -41,7 +41,7 @@ from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description_here, record_target, refusing_members
 from ibi.web.http.body import NO_STORE, read_body, short_json
-from ibi.web.http.headers import Validators
+from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
 from ibi.web.http.request_errors import (
     InvalidMember,

@@ -38,8 +38,8 @@ from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
-from ibi.web.archive.metadata import listed_item
-from ibi.web.http.headers import Validators
+from ibi.web.archive.search_export import listed_item
+from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import InvalidParameter, check_parameters
 from ibi.web.pages.search_query import query_pairs, usual_order

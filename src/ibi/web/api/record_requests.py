@@ -39,7 +39,8 @@ from ibi.model.metadata import DC_ELEMENTS, MOST_VALUES
 from ibi.model.visibility import MOST_NETWORKS
 from ibi.safe_text import printable
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.body import check_json, is_form, read_body
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.forms import is_form
 from ibi.web.http.request import Handler, percent_decode, raw_path
 from ibi.web.http.request_errors import InvalidMember, MalformedBody, PathNotFound
 

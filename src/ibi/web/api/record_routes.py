@@ -20,11 +20,11 @@ from starlette.types import Receive, Scope, Send
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
+from ibi.web.api.claims import ItemClaimPages
 from ibi.web.api.collections import collection_endpoints
 from ibi.web.api.copies import CopyPages, ObjectPages
 from ibi.web.api.drafts import DraftPages
-from ibi.web.api.inbox import ItemClaimPages
-from ibi.web.api.item_content import ContentPages, VersionPages
+from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
 from ibi.web.api.record_requests import by_body
 from ibi.web.api.records import RecordPages, RelationPages
@@ -33,6 +33,7 @@ from ibi.web.api.status import StandingPages
 from ibi.web.api.transfers import TransferPages
 from ibi.web.api.tus import TusPages
 from ibi.web.api.uploads import UploadPages
+from ibi.web.api.versions import VersionPages
 from ibi.web.api.whole_deposits import WholeDepositPages
 from ibi.web.http.request import Handler, by_method, raw_path
 from ibi.web.http.request_errors import PathNotFound

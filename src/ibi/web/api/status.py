@@ -191,9 +191,6 @@ def _after(request: Request) -> RepositoryName | None:
         raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
 class KeyPages:
     def __init__(self, archive: ArchiveSite | None, resolver: ResolverSite | None) -> None:
         self._archive, self._resolver = archive, resolver

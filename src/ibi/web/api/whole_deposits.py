@@ -27,14 +27,7 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.file import UNKNOWN_SHA_512, File, check_file_name, collision_key
 from ibi.model.json_fields import decode_document
 from ibi.services.drafts.ledger import Depositor
-from ibi.services.drafts.publishing import (
-    MOST_BYTES,
-    Published,
-    SentFile,
-    WholeItem,
-    check_sent,
-    send_to_draft,
-)
+from ibi.services.drafts.publishing import MOST_BYTES, Published, SentFile, WholeItem, check_sent, send_to_draft
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import Upload
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
@@ -42,19 +35,9 @@ from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.drafts import draft_document, own_key, publication_of
 from ibi.web.api.record_requests import MOST_JSON, parse_description_here
-from ibi.web.http.body import (
-    LEAST_SPEED,
-    NO_STORE,
-    PATIENCE,
-    MultipartParser,
-    PartEnd,
-    PartHead,
-    body_pieces,
-    boundary_of,
-    short_json,
-    told_media_type,
-)
+from ibi.web.http.body import LEAST_SPEED, NO_STORE, PATIENCE, body_pieces, short_json, told_media_type
 from ibi.web.http.errors import log_untold, problem
+from ibi.web.http.forms import MultipartParser, PartEnd, PartHead, boundary_of
 from ibi.web.http.request import check_content, check_digests, expected_digests, idempotency_key
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody, MemberMissing
 

@@ -26,7 +26,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.archive_store import ContentDamaged
 from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.headers import Validators
+from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import media_type_in_full, repr_digest, values
 from ibi.web.pages import redirect, wants_page
 

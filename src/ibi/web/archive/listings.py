@@ -21,10 +21,8 @@ from ibi.ports.catalog import ChangeFeed
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, whole_number
+from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.rendering import SITE, SiteFacts
-from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
-
-# --- robots.txt -------------------------------------------------------------------------------------------------------
 
 SITEMAP: Final = "/sitemap.xml"
 """The address of the sitemap, named to crawlers if there is such a route."""
@@ -79,8 +77,6 @@ class RobotsPage:
     async def get(self, _: Request) -> Response:
         return Response(self._body, headers={"cache-control": f"max-age={_DAY}"}, media_type="text/plain")
 
-
-# --- the sitemap ------------------------------------------------------------------------------------------------------
 
 PART: Final = 10_000
 """Numbers of the feed that belong to one part. The protocol allows 50,000 addresses and 50 MB."""
@@ -162,8 +158,6 @@ def _document(name: str, parts: list[str]) -> bytes | None:
     return f"{beginning}{''.join(parts)}</{name}>\n".encode()
 
 
-# --- dumps ------------------------------------------------------------------------------------------------------------
-
 DUMP: Final = "/dump.ndjson.gz"
 
 
@@ -185,8 +179,6 @@ class DumpPage:
             raise PathNotFound()
         return FileResponse(newest, headers={"cache-control": "no-cache"}, media_type="application/gzip")
 
-
-# --- the feed of all items --------------------------------------------------------------------------------------------
 
 ITEMS_FEED: Final = "/items.atom"
 FEED_PART: Final = 100

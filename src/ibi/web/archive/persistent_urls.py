@@ -16,19 +16,12 @@ from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.languages import Preference, preferences
 from ibi.messages.identification import LabelForms
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.outcome import (
-    Deleted,
-    LoopDetected,
-    Missing,
-    OriginalNotFound,
-    Outcome,
-    Redirect,
-    RelatedItemMissing,
-)
-from ibi.services.archive_answers import LocalResolver
+from ibi.resolver.outcome import Deleted, LoopDetected, Missing, OriginalNotFound, Outcome, Redirect, RelatedItemMissing
+from ibi.services.local_resolver import LocalResolver
 from ibi.services.sites import ArchiveSite
-from ibi.web.archive.collection import Standby, without_body
+from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone_answer
+from ibi.web.archive.standby import Standby
 from ibi.web.http.request import link_target, percent_decode, raw_path, reader_address, values
 from ibi.web.http.request_errors import (
     ItemElsewhere,

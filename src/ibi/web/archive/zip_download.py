@@ -23,7 +23,8 @@ from ibi.model.item import Item
 from ibi.services.integrity.verified_file import PIECE, FirstReadingUnderWay
 from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
-from ibi.web.archive.file_delivery import FileAnswer, FileDelivery
+from ibi.web.archive.file_answer import FileAnswer
+from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.http.headers import attachment_headers
 from ibi.web.http.request_middleware import AnswerBroken
 

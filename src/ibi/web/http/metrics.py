@@ -106,9 +106,6 @@ _FRESH = 1.0
 LAST_SUCCESS: Final = "ibi_job_last_success_seconds"
 
 
-# --- what an Archive has ----------------------------------------------------------------------------------------------
-
-
 class HoldingsMetrics(PolledFigures):
     """The figures of one Archive. Without a `membership`, it is in no resolver."""
 
@@ -208,9 +205,6 @@ class _DraftGauges:
         return False
 
 
-# --- follows and webhooks ---------------------------------------------------------------------------------------------
-
-
 class FollowMetrics(PolledFigures):
     def __init__(self, registry: CollectorRegistry, follows: FollowListing, webhooks: WebhookListing) -> None:
         super().__init__(5.0, is_prompt=True)
@@ -247,9 +241,6 @@ class FollowMetrics(PolledFigures):
             self._disabled.labels(webhook.id).set(webhook.disabled is not None)
 
 
-# --- background jobs --------------------------------------------------------------------------------------------------
-
-
 EVENT_LOOP: Final = "event loop"
 """The label of errors that no job raised."""
 
@@ -281,9 +272,6 @@ class JobCollector(Collector):
                 success.add_metric([job.name], job.last_success)
         yield failures
         yield success
-
-
-# --- worker metrics ---------------------------------------------------------------------------------------------------
 
 
 _PATIENCE: Final = 0.25

@@ -296,8 +296,6 @@ class ReadOnlyArchive(IbiError):
     kind = ErrorKind.FORBIDDEN
 
 
-# --- parameters of a query --------------------------------------------------------------------------------------------
-
 _SHOWN = 40
 
 

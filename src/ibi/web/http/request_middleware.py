@@ -358,9 +358,6 @@ def _log_fields(scope: Scope) -> dict[str, object]:
     }
 
 
-# --- refusal watch ----------------------------------------------------------------------------------------------------
-
-
 DENIED: Final = "ibi.denied"
 """The scope key of the error of a refused request, if it is known."""
 _STATUSES: Final = frozenset({401, 403})

@@ -24,7 +24,7 @@ from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation, DeliveryState, ReceivedClaim, RemoteClaimState, SenderCheck, SentClaim
 from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.accounts.sign_in import SignedIn
-from ibi.services.items.relating import ItemClaim
+from ibi.services.items.item_claims import ItemClaim
 from ibi.services.notifications.answering import ANSWERS
 from ibi.services.sites import ArchiveSite
 from ibi.services.transfers.worker import TransferWorker
@@ -73,8 +73,6 @@ def _form_facts(request: Request, signed: SignedIn, error: IbiError | None) -> d
         "problem": None if error is None else error.message(gettext),
     }
 
-
-# --- claims -----------------------------------------------------------------------------------------------------------
 
 MOST_SHOWN: Final = 200
 """Number of claims of each kind on the page."""
@@ -190,8 +188,6 @@ def claimant_named(text: str) -> Label | str:
     except InvalidLabel:
         return text
 
-
-# --- transfers --------------------------------------------------------------------------------------------------------
 
 TRANSFERS: Final = "/account/transfers"
 SHOWN: Final = 100

@@ -111,9 +111,6 @@ def _since(found: Verification) -> tuple[int, str]:
     return found.damaged_since or 0, found.name
 
 
-# --- admin pages ------------------------------------------------------------------------------------------------------
-
-
 _SLOW_BEAT: Final = 5.0
 """Seconds of silence after which a worker is shown as not answering."""
 
@@ -255,8 +252,6 @@ def _integrity_facts(integrity: Integrity | None, holdings: Mapping[State, HeldT
         return {"integrity": None, "integrity_problem": error}
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
-
 SOURCES: Final = {
     "flag": message("command-line option"),
     "environment": message("environment variable"),
@@ -276,8 +271,6 @@ class SettingsPage:
         settings = self._shell.administration.parts.settings
         return self._shell.render(request, visitor, "admin_settings.html", settings=settings, sources=SOURCES)
 
-
-# --- storage ----------------------------------------------------------------------------------------------------------
 
 _LARGEST: Final = 20
 """Number of items in the list of the largest."""
@@ -313,9 +306,6 @@ class StoragePage:
         except ContentDamaged:
             item = None
         return str(rep) if item is None else shown_title(item)
-
-
-# --- all of them ------------------------------------------------------------------------------------------------------
 
 
 def admin_routes(administration: Administration) -> list[Route]:

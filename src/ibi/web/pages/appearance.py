@@ -44,7 +44,6 @@ _LOOK: Final = 2.0
 _FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _FOR_A_WHILE: Final = "public, max-age=300"
 
-# --- colours ----------------------------------------------------------------------------------------------------------
 
 _PAPERS: Final = ("#ffffff", "#faf8f3", "#f3f0e8", "#fdf3dc", "#fdeeec", "#e9f5ec")
 """Background colours of text in `ibi.css`, in the light scheme."""
@@ -112,9 +111,6 @@ def _declarations(names: Sequence[tuple[str, str]]) -> str:
     return " ".join(f"--{name}: {value};" for name, value in names)
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
-
-
 class Document(NamedTuple):
     """A page that the owner of the site wrote."""
 
@@ -175,9 +171,6 @@ def _resolve_link(address: str) -> str:
         return f"{ABOUT}/{address}".replace(f"{ABOUT}/about.md", ABOUT).replace(".md", "")
     has_scheme = ":" in address.partition("/")[0]
     return address if _LINKED.match(address) or (not has_scheme and not address.startswith("//")) else "#"
-
-
-# --- the site ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

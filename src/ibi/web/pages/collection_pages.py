@@ -30,18 +30,10 @@ from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request_errors import PathNotFound, whole_number
+from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.explain_page import parse_link
-from ibi.web.pages.reader import (
-    PRIVATE,
-    Visitor,
-    find_visitor,
-    local_target,
-    page_language,
-    see_other,
-    translations,
-)
+from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, local_target, page_language, see_other, translations
 from ibi.web.pages.rendering import SITE, SiteFacts, render
-from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.search_query import query_of, search_address
 from ibi.web.pages.words import ItemListing
 

@@ -161,8 +161,6 @@ def _labels(text: str) -> list[Label]:
     return found
 
 
-# --- follows ----------------------------------------------------------------------------------------------------------
-
 _KINDS: Final = {
     FollowKind.ITEM: message("an item"),
     FollowKind.PREFIX: message("a prefix"),

@@ -27,17 +27,8 @@ from ibi.instant import Instant
 from ibi.model.draft import Description, Refused
 from ibi.services.drafts.ledger import DraftView
 from ibi.services.drafts.uploads import DraftUploads, PartialState, Upload
-from ibi.web.http.body import (
-    LEAST_SPEED,
-    PATIENCE,
-    Event,
-    MultipartParser,
-    PartEnd,
-    PartHead,
-    body_pieces,
-    boundary_of,
-    told_media_type,
-)
+from ibi.web.http.body import LEAST_SPEED, PATIENCE, body_pieces, told_media_type
+from ibi.web.http.forms import Event, MultipartParser, PartEnd, PartHead, boundary_of
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody
 from ibi.web.pages.deposit_form import (
     RECORD,
@@ -210,9 +201,6 @@ class FormReader:
             self._form.refused.append((name, error))
         else:
             self._form.more_refused += 1
-
-
-# --- deposit state ----------------------------------------------------------------------------------------------------
 
 
 FIELDS: Final = frozenset(fill_fields(Description()))

@@ -24,12 +24,10 @@ from ibi.resolver.trace import Trace
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import client_addresses, values
 from ibi.web.pages.drawings import trace_figure
-from ibi.web.pages.item_page import Relative
 from ibi.web.pages.reader import locale_of, page_language, translations
+from ibi.web.pages.related_items import Relative
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import outcome_words, wishes
-
-# --- the parts of a label ---------------------------------------------------------------------------------------------
 
 
 class PartRole(Enum):
@@ -120,8 +118,6 @@ def _suffix_as_ibip(label: RepositoryName) -> str | None:
     except InvalidLabel:
         return None
 
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 _LONGEST: Final = 9000
 """Largest number of characters of the text to explain. A link may have 8192 after its host."""

@@ -223,8 +223,6 @@ VALUE_REASONS: Final = (
 """Reasons why a value of a description is refused. A test compares them with the code."""
 
 
-# --- embargoes --------------------------------------------------------------------------------------------------------
-
 LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
 _PAST_DAY: Final = message("This date is in the past: leave it empty for no embargo.")
 _REASON_ALONE: Final = message("A reason needs an embargo: enter its end date.")

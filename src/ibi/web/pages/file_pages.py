@@ -38,9 +38,6 @@ _MOST_ADDED_UP: Final = 2_000
 """Largest number of files for which a page adds up the sizes."""
 
 
-# --- the tree ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class FolderNode:
     """A folder, or a file. A file has `file` and no `nodes`."""
@@ -142,8 +139,6 @@ def size_of_all(files: Sequence[File]) -> int | None:
     return sum(file.size for file in files) if len(files) <= _MOST_ADDED_UP else None
 
 
-# --- who reads them ---------------------------------------------------------------------------------------------------
-
 FOR_ONE_PERSON: Final = {"cache-control": "private, no-store"}
 """Headers for content that a person reads by right of an account, in addition to `Vary: Cookie`."""
 
@@ -192,9 +187,6 @@ def reading_urls(site: ArchiveSite, access: FileAccess) -> ArchiveUrls:
 def zip_url(site: ArchiveSite, item: Item, access: FileAccess, lists: FileAccess) -> str:
     """Return the address of the download of all files, for a reader who may read and list them."""
     return reading_urls(site, lists if lists is FileAccess.BY_RIGHT else access).zip(item)
-
-
-# --- pages ------------------------------------------------------------------------------------------------------------
 
 
 def content_policy(site: ArchiveSite) -> str:
@@ -277,9 +269,6 @@ def _about(site: ArchiveSite, item: Item, access: FileAccess) -> dict[str, Any]:
         "links": FileLinks(site, item),
         "is_open": bool(access),
     }
-
-
-# --- versions page ----------------------------------------------------------------------------------------------------
 
 
 VERSIONS: Final = "/versions"

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
 from http import HTTPStatus
-from itertools import islice
 from typing import Any, Final
 
-import segno
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.archive.citation.work import Work
-from ibi.archive.related_items import described_by, find_forms, group, later_editions
-from ibi.errors import InvalidPersistentUrl
-from ibi.instant import Instant
-from ibi.label import Label
-from ibi.languages import LanguageTag
-from ibi.messages.identification import LabelForms
+from ibi.archive.related_items import described_by
 from ibi.messages.values import decode_query
-from ibi.model.item import Item, name_one_item
+from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.headers import safety_headers
@@ -51,8 +39,10 @@ from ibi.web.pages.file_pages import (
     zip_url,
 )
 from ibi.web.pages.item_actions import page_actions
+from ibi.web.pages.persistent_links import persistent_links, qr_code
 from ibi.web.pages.preview import first_look
 from ibi.web.pages.reader import find_visitor, message, page_language, translations
+from ibi.web.pages.related_items import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import render
 from ibi.web.pages.signposting import alternates, citations, head_tags, shown_work, signposting, structured_data
 from ibi.web.pages.words import (
@@ -66,182 +56,6 @@ from ibi.web.pages.words import (
     UNCONFIRMED_MEANING,
     shown_title,
 )
-
-# --- related items ----------------------------------------------------------------------------------------------------
-
-MOST_EDITIONS: Final = 30
-"""Number of editions that a page shows in either direction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Relative:
-    """A related item and its link: to its page if it is in this Archive, or else its persistent URL."""
-
-    label: str
-    url: str
-    when: Instant
-    title: str | None = None
-    language: LanguageTag | None = None
-    is_here: bool = True
-    is_deleted: bool = False
-    is_this: bool = False
-
-    @classmethod
-    def of(cls, site: ArchiveSite, forms: LabelForms, *, language: LanguageTag | None = None) -> Relative:
-        item = find_forms(site.shown_catalog, forms)
-        if item is not None:
-            return cls.here(site, item)
-        label = forms.labels[0]
-        return cls(label.spelling, site.persistent_url(forms), label.instant, language=language, is_here=False)
-
-    @classmethod
-    def here(cls, site: ArchiveSite, item: Item, *, is_this: bool = False) -> Relative:
-        return cls(
-            item.rep.spelling,
-            site.urls.metadata(item, None, None),
-            item.rep.instant,
-            shown_title(item),
-            item.language,
-            is_deleted=item.state is State.DELETED,
-            is_this=is_this,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class EditionLine:
-    """The known editions of an item, oldest first, with the item itself."""
-
-    editions: tuple[Relative, ...]
-
-    @classmethod
-    def of(cls, site: ArchiveSite, item: Item) -> EditionLine:
-        before = tuple(islice(_earlier(site, item), MOST_EDITIONS))
-        after = tuple(islice(_later(site, item), MOST_EDITIONS))
-        return cls((*reversed(before), Relative.here(site, item, is_this=True), *after))
-
-    @property
-    def newer(self) -> Relative | None:
-        """The last edition, if it is not this one. Deleted editions are skipped."""
-        after = self.editions[self._index + 1 :]
-        return next((each for each in reversed(after) if not each.is_deleted), None)
-
-    @property
-    def _index(self) -> int:
-        return next(index for index, each in enumerate(self.editions) if each.is_this)
-
-    def __len__(self) -> int:
-        return len(self.editions)
-
-
-def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
-    """Yield the later editions. If the next edition is in another Archive, it is the last known one."""
-    for following in later_editions(site.shown_catalog, item):
-        if following is None:
-            if item.next_edition is not None and find_forms(site.shown_catalog, item.next_edition) is None:
-                yield Relative.of(site, item.next_edition)
-            return
-        yield Relative.here(site, following)
-        item = following
-
-
-def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
-    seen = {item.rep}
-    while item.edition_of is not None:
-        before = find_forms(site.shown_catalog, item.edition_of)
-        if before is None:
-            yield Relative.of(site, item.edition_of)
-            return
-        if before.rep in seen:
-            return
-        seen.add(before.rep)
-        yield Relative.here(site, before)
-        item = before
-
-
-def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, Relative], ...]:
-    """Return the other texts of the item's translation group, by language."""
-    found = group(site.shown_catalog, item)
-    return tuple(
-        (tag, Relative.of(site, forms, language=tag))
-        for tag, forms in sorted(found.items(), key=lambda entry: str(entry[0]))
-        if not name_one_item(forms, item.labels)
-    )
-
-
-# --- persistent links -------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def qr_code(link: str, words: str) -> Markup:
-    """Draw the QR code as SVG. `words` describe it to screen readers."""
-    code = segno.make(link, error="m", micro=False)
-    drawn = code.svg_inline(border=3, dark="#000", light="#fff", omitsize=True, svgclass="qr", lineclass=None)
-    named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" ', 1)
-    return Markup(named)  # noqa: S704 - segno makes all the markup: the link is only in the dots
-
-
-@dataclass(frozen=True, slots=True)
-class PersistentLink:
-    """A link and its description. `url` ends with the part `added` to the label.
-
-    `words` describe the destination in English; `language` and `file` name it.
-    """
-
-    url: str
-    added: str
-    words: str
-    language: LanguageTag | None = None
-    file: str | None = None
-
-
-def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
-    """Return the links of an item (R Tables 8.1 to 8.4), the one to the item itself first.
-
-    `languages` are those of its translations.
-    """
-    base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
-    return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
-
-
-def _link(base: str, words: str, wanted: PersistentUrl) -> PersistentLink:
-    added = wanted.text("", keep_spelling=True).removeprefix(wanted.label.spelling)
-    language = next(iter(wanted.relation.languages), None)
-    file = None if wanted.shown_path is None else wanted.shown_path[1:]
-    return PersistentLink(wanted.text(base, keep_spelling=True), added, words, language, file)
-
-
-def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Iterator[tuple[str, PersistentUrl]]:
-    def related(*steps: Step) -> PersistentUrl:
-        return PersistentUrl(label, Relation(steps))
-
-    yield message("This item, wherever it is kept"), related()
-    yield message("Last edition"), related(LastEdition())
-    yield message("Translation into the reader's language"), related(Translation())
-    for language in languages:
-        if language.is_registered:  # links may name registered languages only (E28)
-            yield message("Text in this language:"), related(Translation(language))
-    if item.metadata_item is None:
-        yield message("Metadata: this page"), related(Metadata())
-    else:
-        yield message("Metadata item"), related(Metadata())
-        yield message("Metadata in the reader's language"), related(Metadata(), Translation())
-    yield message("Metadata in Dublin Core"), related(Metadata("oai_dc"))
-    yield message("Metadata of the last edition"), related(LastEdition(), Metadata())
-    if item.visibility.listing and item.files:
-        yield message("List of files"), PersistentUrl(label, file_list=True)
-        yield from _file_link(label, item.files[0].path)
-    yield message("The Original, not a Copy"), PersistentUrl(label, required_original=True)
-
-
-def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
-    """Yield the link to a file. There is none if a persistent URL cannot contain its name (E35)."""
-    try:
-        yield message("A file, by name:"), PersistentUrl(label, file_path=f"/{path}")
-    except InvalidPersistentUrl:
-        return
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 MOST_FILES: Final = 50
 """Number of files on the page of an item. The list of files has them all."""

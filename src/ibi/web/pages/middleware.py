@@ -190,8 +190,6 @@ class KnownSite:
         await self._app(scope, receive, send)
 
 
-# --- an Archive that is switched off ----------------------------------------------------------------------------------
-
 WITHHELD: Final = frozenset({"", "col", "collections", "search", "search.atom"})
 """First segments of paths that lead to items and lists of them."""
 _LOOK: Final = 1.0

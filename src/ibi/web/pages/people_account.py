@@ -39,8 +39,8 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request_errors import InvalidMember
 from ibi.web.pages.admin_shell import AdminPlace
-from ibi.web.pages.item_page import qr_code
 from ibi.web.pages.people_admin import ROLES, PeoplePage
+from ibi.web.pages.persistent_links import qr_code
 from ibi.web.pages.reader import (
     PRIVATE,
     ForeignForm,

@@ -134,8 +134,6 @@ def _parse_catalogue(po: bytes, language: str) -> Translations:
     return Translations(compiled)
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
-
 SESSION_COOKIE: Final = "ibi-session"
 SECURE_COOKIE: Final = f"__Host-{SESSION_COOKIE}"
 """The name of the cookie over TLS.
@@ -301,9 +299,6 @@ def see_other(place: str) -> Response:
 def require_librarian(signed: SignedIn) -> None:
     if signed.person.role < Role.LIBRARIAN:
         raise RoleTooSmall(role=signed.person.role, needed=Role.LIBRARIAN)
-
-
-# --- who is signed in -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

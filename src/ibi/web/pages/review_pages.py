@@ -37,7 +37,6 @@ from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS, ActRefused
 from ibi.web.pages.file_pages import file_tree
 from ibi.web.pages.item_actions import NOT_CONFIRMED
-from ibi.web.pages.item_page import Relative
 from ibi.web.pages.reader import (
     PRIVATE,
     ForeignForm,
@@ -49,6 +48,7 @@ from ibi.web.pages.reader import (
     see_other,
 )
 from ibi.web.pages.reader import translations as translations_into
+from ibi.web.pages.related_items import Relative
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import ELEMENTS, KINDS
 

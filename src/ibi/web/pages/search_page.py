@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any, Final
 
@@ -14,15 +14,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.errors import InvalidInput
-from ibi.instant import Instant
-from ibi.model.item import Item, name_one_item
-from ibi.model.metadata import Text
+from ibi.model.item import name_one_item
 from ibi.model.search import Order, SearchPage, SearchQuery
 from ibi.safe_text import close_directions
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
-from ibi.vocabulary import State
 from ibi.web.pages import redirect
+from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom, element
 from ibi.web.pages.explain_page import ExplainPage, LinkResolver, parse_link
 from ibi.web.pages.reader import choose_language, message
 from ibi.web.pages.rendering import SITE, SiteFacts, render, static_file
@@ -37,121 +35,7 @@ from ibi.web.pages.search_query import (
     search_address,
     year_chart,
 )
-from ibi.web.pages.words import ItemListing, short, shown_title
-
-# --- feeds ------------------------------------------------------------------------------------------------------------
-
-MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
-
-_LONGEST_SUMMARY: Final = 2_000
-_MOST: Final = 20
-"""Largest number of authors, of contributors and of subjects of an entry. The item's page has the rest."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
-    """Facts about a feed.
-
-    Every URL is absolute. `own_url` is the feed's address and, unless `id_url` is given, its permanent id.
-    `previous_url` and `next_url` are pages of the same list (RFC 5005 §3).
-    """
-
-    title: str
-    own_url: str
-    page_url: str
-    """The page with the same list."""
-    author: str
-    language: str | None = None
-    previous_url: str | None = None
-    next_url: str | None = None
-    id_url: str | None = None
-    is_archive: bool = False
-    """True if it is a part of a complete feed (RFC 5005 §4). `archive_urls` then link to other parts."""
-    archive_urls: tuple[tuple[str, str], ...] = ()
-    """Relation and address of other parts."""
-
-
-def atom(
-    feed: Feed,
-    items: Sequence[Item],
-    now: Instant,
-    persistent_url: Callable[[Item], str],
-    page_url: Callable[[Item], str],
-) -> bytes:
-    """Write the feed (RFC 4287). `now` dates a feed without items. Deleted items have no entry."""
-    shown = [item for item in items if item.state is not State.DELETED]
-    parts = (
-        _head(feed, max((item.updated for item in shown), default=now)),
-        *(_entry(item, persistent_url(item), page_url(item)) for item in shown),
-    )
-    lines = "".join(f"{line}\n" for part in parts for line in part)
-    language = "" if feed.language is None else f' xml:lang="{escape(feed.language)}"'
-    history = ' xmlns:fh="http://purl.org/syndication/history/1.0"' if feed.is_archive else ""
-    names = f'xmlns="http://www.w3.org/2005/Atom"{history}{language}'
-    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<feed {names}>\n'
-    return f"{beginning}{lines}</feed>\n".encode()
-
-
-def _head(feed: Feed, updated: Instant) -> Iterator[str]:
-    yield _element("title", feed.title)
-    yield _element("id", feed.id_url or feed.own_url)
-    yield _element("updated", str(updated))
-    yield _author(feed.author)
-    yield _link("self", feed.own_url, "application/atom+xml")
-    yield _link("alternate", feed.page_url, "text/html")
-    if feed.is_archive:
-        yield "<fh:archive/>"
-    for relation, url in (("previous", feed.previous_url), ("next", feed.next_url), *feed.archive_urls):
-        if url is not None:
-            yield _link(relation, url, "application/atom+xml")
-
-
-def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
-    metadata = item.metadata
-    yield f"<entry{_language(None if item.language is None else str(item.language))}>"
-    yield _element("title", shown_title(item))
-    yield _element("id", persistent_url)
-    yield _element("published", str(item.created))
-    yield _element("updated", str(item.updated))
-    # An entry without an author inherits the feed's (RFC 4287 §4.2.1).
-    yield from (_author(short(creator)) for creator in metadata.creator[:_MOST])
-    yield from (f"<contributor>{_element('name', short(one))}</contributor>" for one in metadata.contributor[:_MOST])
-    yield _link("alternate", page_url, "text/html")
-    yield _link("related", persistent_url, None)
-    yield from (f'<category term="{escape(_line(short(subject)))}"/>' for subject in metadata.subject[:_MOST])
-    yield from (_summary(text) for text in metadata.description[:1])
-    if metadata.licence is not None:
-        yield _element("rights", metadata.licence.url)
-    yield "</entry>"
-
-
-def _summary(text: Text) -> str:
-    return _element("summary", short(text, _LONGEST_SUMMARY), None if text.language is None else str(text.language))
-
-
-def _author(name: str) -> str:
-    return f"<author>{_element('name', name)}</author>"
-
-
-def _link(relation: str, url: str, media_type: str | None) -> str:
-    kind = "" if media_type is None else f' type="{media_type}"'
-    return f'<link rel="{relation}"{kind} href="{escape(url)}"/>'
-
-
-def _element(name: str, text: str, language: str | None = None) -> str:
-    return f"<{name}{_language(language)}>{escape(_line(text), quote=False)}</{name}>"
-
-
-def _language(language: str | None) -> str:
-    return "" if language is None else f' xml:lang="{escape(language)}"'
-
-
-def _line(text: str) -> str:
-    """Return the text on one line, with its changes of writing direction closed."""
-    return close_directions(" ".join(text.split()))
-
-
-# --- the search -------------------------------------------------------------------------------------------------------
+from ibi.web.pages.words import ItemListing, shown_title
 
 _ORDERS: Final[Mapping[Order, str]] = {
     Order.RELEVANCE: message("Best match"),
@@ -270,8 +154,6 @@ class FeedPage:
         return Response(body, 200, {"cache-control": "public, max-age=300"}, MEDIA_TYPE)
 
 
-# --- while a search is typed ------------------------------------------------------------------------------------------
-
 SUGGESTIONS: Final = "/search/suggestions"
 DESCRIPTION: Final = "/opensearch.xml"
 _SUGGESTED: Final = 6
@@ -319,7 +201,7 @@ class SearchDescription:
         body = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">\n'
-            f"{_element('ShortName', name[:_LONGEST_NAME])}\n{_element('Description', name)}\n"
+            f"{element('ShortName', name[:_LONGEST_NAME])}\n{element('Description', name)}\n"
             "<InputEncoding>UTF-8</InputEncoding>\n"
             f'<Url type="text/html" template="{escape(search)}"/>\n'
             f'<Url type="application/x-suggestions+json" template="{escape(suggestions)}"/>\n'
@@ -327,8 +209,6 @@ class SearchDescription:
         )
         return Response(body, 200, {"cache-control": "public, max-age=3600"}, "application/opensearchdescription+xml")
 
-
-# --- the home page, and all routes ------------------------------------------------------------------------------------
 
 RECENT: Final = 8
 """Number of newest items that are shown."""

@@ -195,8 +195,6 @@ def _span_words(value: str) -> str:
     return f"{first or '…'}–{last or '…'}" if dots else value
 
 
-# --- years ------------------------------------------------------------------------------------------------------------
-
 _MOST_BARS: Final = 36
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 _WIDTH, _HEIGHT = 256, 64
@@ -262,8 +260,6 @@ def _draw(bars: list[tuple[YearSpan, int]]) -> Markup:
         aria_hidden="true",
     )
 
-
-# --- what was found ---------------------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS: Final = 5
 

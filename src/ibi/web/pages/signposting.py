@@ -104,8 +104,6 @@ def _link(url: str, relation: str, media: str | None = None) -> str:
     return f'<{safe}>; rel="{relation}"' + (f'; type="{media}"' if media else "")
 
 
-# --- citations --------------------------------------------------------------------------------------------------------
-
 _MOST: Final = 300
 """Largest number of authors, contributors and keywords that a page uses, each. An item may have ten thousand, and its
 page must not be slow."""

@@ -284,8 +284,6 @@ def outcome_words(outcome: Outcome) -> str:
     assert_never(outcome)
 
 
-# --- items ------------------------------------------------------------------------------------------------------------
-
 ELEMENTS: Final[Mapping[str, str]] = {
     "contributor": message("Contributors"),
     "publisher": message("Publisher"),

@@ -16,29 +16,23 @@ from starlette.types import Scope
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
-from ibi.messages.holders import SIGNATURE
-from ibi.messages.signatures import LONGEST_WORD, sign_kept
 from ibi.messages.url_list import Deletion, LeftOut, UrlList
 from ibi.model.registration import ClaimKind, FalseClaim, Registration, Settlement
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.federation import Beliefs
 from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
-from ibi.resolver.signed_register import etag_of
 from ibi.resolver.trace import Hop, Report, Verdict
 from ibi.resources.beliefs import BeliefReason, BeliefsResource, FalseClaimResource, FalseClaims
 from ibi.resources.registrations import RegisteredArchiveResource
 from ibi.safe_text import shorten
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolution_runner import Resolved
-from ibi.services.resolving.standby import KeptRegister, RegisterPublication
 from ibi.web.http.body import short_json
-from ibi.web.http.headers import is_tag_known
-from ibi.web.http.request_errors import InvalidMember, MemberMissing, PathNotFound
+from ibi.web.http.request_errors import InvalidMember, MemberMissing
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.reader import message, page_language, translations
 from ibi.web.pages.rendering import render
@@ -227,8 +221,6 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
     return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)
 
 
-# --- disputes ---------------------------------------------------------------------------------------------------------
-
 _SETTLED: Final = {
     None: message("open: the known holder stays"),
     Settlement.ADMINISTRATOR: message("settled by the administrator"),
@@ -257,8 +249,6 @@ class DisputePages:
             instant=Instant,
         )
 
-
-# --- the register -----------------------------------------------------------------------------------------------------
 
 ARCHIVES_SHOWN: Final = 500
 """Largest number of Archives on the page."""
@@ -330,63 +320,3 @@ def _with_all_prefixes(registration: Registration) -> RegisteredArchiveResource:
     labels."""
     public = RegisteredArchiveResource.public(registration)
     return structs.replace(public, prefixes=sorted(registration.home_prefixes))
-
-
-# --- the signed register ----------------------------------------------------------------------------------------------
-
-PATH: Final = "/api/register"
-MEDIA_TYPE: Final = "application/jose"
-
-
-class RegisterStatementPage:
-    """`/api/register`: the register of the resolver as a signed statement, for Archives that resolve without it
-    (E94)."""
-
-    def __init__(self, publication: RegisterPublication) -> None:
-        self._publication = publication
-
-    def routes(self) -> list[Route]:
-        return [Route(PATH, self.get)]
-
-    async def get(self, request: Request) -> Response:
-        text, etag = await asyncio.to_thread(self._publication.current)
-        headers = {"etag": etag, "cache-control": "no-cache"}
-        if is_tag_known(request.headers.raw, etag):
-            return Response(None, 304, headers)
-        return Response(text, 200, headers, MEDIA_TYPE)
-
-
-KEPT_PATH: Final = f"{PATH}/kept"
-
-
-class KeptRegisterPage:
-    """`/api/register/kept`: the register that this server keeps of its resolver. A lost register is recovered from it
-    (E94)."""
-
-    def __init__(self, register: KeptRegister | None, signing: OwnKeys | None = None) -> None:
-        """`signing` is the key of the Archive that keeps the register. A challenge makes it prove that key."""
-        self._register, self._signing = register, signing
-
-    def routes(self) -> list[Route]:
-        return [Route(KEPT_PATH, self.get)]
-
-    async def get(self, request: Request) -> Response:
-        text = await self._read(is_former=request.query_params.get("former", "") == "yes")
-        if text is None:
-            raise PathNotFound()
-        headers = {"etag": etag_of(text), "cache-control": "no-cache"}
-        challenge, signing = request.query_params.get("challenge", ""), self._signing
-        if 0 < len(challenge) <= LONGEST_WORD and signing is not None:
-            key = (await asyncio.to_thread(signing.ring)).key
-            headers[SIGNATURE.decode()] = sign_kept(challenge, text, key)
-        if is_tag_known(request.headers.raw, headers["etag"]):
-            return Response(None, 304, headers)
-        return Response(text, 200, headers, MEDIA_TYPE)
-
-    async def _read(self, *, is_former: bool) -> str | None:
-        register = self._register
-        if register is None:
-            return None
-        if is_former:
-            return await asyncio.to_thread(register.read_former)
-        return None if register.register is None else register.register.text

@@ -6,7 +6,7 @@ import pytest
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 
-from ibi.services.accounts.sign_in import SecretHasher
+from ibi.services.accounts.secret_hasher import SecretHasher
 
 
 class Watched(PasswordHasher):

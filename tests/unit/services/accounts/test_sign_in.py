@@ -12,7 +12,8 @@ from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
 from ibi.model.account import Person, Role, SecondFactor, SignInLink
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import MOST_WAITING, SecretHasher, SignedIn, SignIn, TooManyGuesses
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
 from ibi.services.limits import FREE, Attempts, MemoryRows
 from tests.support.memory.people import MemoryPeople
 from tests.support.set_clocks import SetClocks

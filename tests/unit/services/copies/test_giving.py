@@ -8,7 +8,7 @@ import pytest
 
 from ibi.composition.archive_store import open_store
 from ibi.services.archive_answers import ArchiveInDoubt
-from ibi.services.copies.judging import ObjectGiving
+from ibi.services.copies.giving import ObjectGiving
 from tests.support.deposit_samples import CountedLabels, deposits, put, sources
 
 

@@ -11,9 +11,10 @@ from ibi.composition.archive_store import open_store
 from ibi.instant import Instant
 from ibi.model.account import Actor, Role, Scope
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher
+from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import ItemClaims, Relating
+from ibi.services.items.item_claims import ItemClaims
+from ibi.services.items.relating import Relating
 from ibi.storage.audit_log import FileAuditLog
 from tests.support.deposit_samples import WHO, CountedLabels, draft, labels, put, sources
 from tests.support.memory.people import MemoryPeople

@@ -16,8 +16,8 @@ from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
 from ibi.services.items.store_listing import ListingResult
 from ibi.services.items.stored_item import ChangeUnfinished, name_of
-from ibi.storage.change_journal import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.errors import NotAStore
+from ibi.storage.generation_file import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from tests.support.damage import WAYS, remove_logs

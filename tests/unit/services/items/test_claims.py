@@ -21,7 +21,8 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.archive_store import ContentDamaged
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import ItemClaims, Relating
+from ibi.services.items.item_claims import ItemClaims
+from ibi.services.items.relating import Relating
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
 from tests.support.set_clocks import SetClocks
 

@@ -12,9 +12,9 @@ import pytest
 from ibi.archive import life_cycle
 from ibi.instant import Instant
 from ibi.model.change import Revision
-from ibi.services.items import harvesting
-from ibi.services.items.harvesting import Dump, DumpInterrupted, DumpSchedule
-from ibi.storage.change_journal import GenerationFile
+from ibi.services.items import dumps
+from ibi.services.items.dumps import Dump, DumpInterrupted, DumpSchedule
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.support.catalog_samples import item
 
@@ -24,7 +24,7 @@ DAY = 86_400
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteCatalog]:
-    monkeypatch.setattr(harvesting, "_PAGE", 4)
+    monkeypatch.setattr(dumps, "_PAGE", 4)
     with ExitStack() as opened:
         generation = opened.enter_context(closing(GenerationFile(tmp_path)))
         catalog = opened.enter_context(closing(SqliteCatalog(tmp_path / "catalogue.sqlite", generation)))
@@ -125,7 +125,7 @@ def test_after_a_failure_it_is_tried_again_an_hour_later(
     schedule = DumpSchedule(catalog.changes, catalog, files, 0, now=lambda: files.now)
     (job,) = schedule.jobs()
     with monkeypatch.context() as spoilt:
-        spoilt.setattr(harvesting, "dump_head", {}.__getitem__)
+        spoilt.setattr(dumps, "dump_head", {}.__getitem__)
         with pytest.raises(KeyError):
             job.step()
     assert (job.first_rest, job.longest_rest) == (3600, 3600)

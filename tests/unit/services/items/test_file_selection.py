@@ -11,7 +11,7 @@ import pytest
 from ibi.model.content import Copy
 from ibi.model.errors import InvalidFileName
 from ibi.ports.archive_store import SourceRefused
-from ibi.services.items.deposit_parts import gather, media_type_of
+from ibi.services.items.file_selection import gather, media_type_of
 
 
 @pytest.fixture

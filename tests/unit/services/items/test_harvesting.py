@@ -21,7 +21,7 @@ from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.model.transfer import Transfer
 from ibi.services.items import harvesting
 from ibi.services.items.harvesting import HarvestBusy, HarvestedRecord, Harvesting, RecordPage
-from ibi.storage.change_journal import GenerationFile
+from ibi.storage.generation_file import GenerationFile
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item

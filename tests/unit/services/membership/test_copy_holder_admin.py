@@ -22,7 +22,7 @@ from ibi.services.membership.copy_holder_admin import (
     TooManyHolders,
     UnknownHolder,
 )
-from ibi.services.membership.membership import NamedCopyHolders
+from ibi.services.membership.named_copy_holders import NamedCopyHolders
 from ibi.services.membership.signers import OwnKeys
 from ibi.services.notifications.registered_senders import RegisteredSenders
 from ibi.signing import SigningKey

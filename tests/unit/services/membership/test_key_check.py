@@ -11,9 +11,9 @@ import pytest
 from argon2 import PasswordHasher
 
 from ibi.messages import RegistrationKey
-from ibi.services.accounts.sign_in import HashingBusy, HashingTurns, KeyHasher
+from ibi.services.accounts.secret_hasher import HashingBusy, HashingTurns, KeyHasher
 from ibi.services.limits import network_of
-from ibi.services.membership.signers import COMPARED_A_MINUTE
+from ibi.services.membership.key_check import COMPARED_A_MINUTE
 from tests.support.asgi_client import Answer
 from tests.support.membership_app import CHEAP, REP, MembershipApp, query
 

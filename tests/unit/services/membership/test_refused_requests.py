@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ibi.label import Label, parse
 from ibi.messages.values import ip_address
-from ibi.services.membership.inclusion_retries import MOST, MOST_OF_ONE, RefusedRequests
+from ibi.services.membership.refused_requests import MOST, MOST_OF_ONE, RefusedRequests
 from tests.unit.transport.test_resolver_gateway import INCLUSION
 
 

@@ -18,7 +18,7 @@ from ibi.messages import LabelForms
 from ibi.model.account import Actor, Scope
 from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation, DeliveryState, RemoteClaimState, SenderCheck
-from ibi.services.notifications.answering import ClaimWithdrawn, LanguageNotKnown
+from ibi.services.notifications.claim_context import ClaimWithdrawn, LanguageNotKnown
 from ibi.vocabulary import State
 from tests.support.claim_world import NETWORK, ClaimArchive, ClaimWorld, claim_world
 

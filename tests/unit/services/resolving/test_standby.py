@@ -14,7 +14,8 @@ from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
 from ibi.model.registration import RemovedArchive
 from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.signed_register import ListedArchive, etag_of, read_register, register_entries, sign_register
-from ibi.services.resolving.standby import FETCH_EVERY, KeptRegister, RegisterPublication, ResolverPresence
+from ibi.services.resolving.register_publication import RegisterPublication
+from ibi.services.resolving.standby import FETCH_EVERY, KeptRegister, ResolverPresence
 from ibi.signing import PublicKey, SigningKey, read_statement
 from ibi.storage.key_files import PublishedRegisterFile, RegisterFiles
 from tests.support.memory.beliefs import MemoryBeliefs

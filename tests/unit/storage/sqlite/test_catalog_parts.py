@@ -14,11 +14,11 @@ from ibi.composition.archive_store import open_repaired, rebuild_catalogue
 from ibi.label import RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.model.preview import PreviewState
-from ibi.storage.batching import writer_queue
 from ibi.storage.sqlite import catalog_parts_copy, texts
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_part import MOST_BYTES, MOST_ROWS
 from ibi.storage.sqlite.catalog_parts_copy import rescue_parts
+from ibi.storage.sqlite.group_commit import writer_queue
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.previews import SqlitePreviews
 from ibi.storage.sqlite.texts import MOST_ROW_WORDS, SqliteTexts

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import LabelTaken
-from ibi.storage.batching import GroupCommit
 from ibi.storage.errors import DiskRefused, StoreClosed
 from ibi.storage.sqlite.connection import Connection, connect
+from ibi.storage.sqlite.group_commit import GroupCommit
 
 PATIENCE = 20
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ibi.services import change_watch
+from ibi.services import feed_readers
 from tests.support.archive_app import BASE
 from tests.support.asgi_client import Answer, ask
 from tests.support.records_app import RECORDS, RecordsApp, records_app
@@ -123,6 +123,6 @@ async def test_a_reader_that_waits_is_answered_when_the_server_stops(tmp_path: P
 async def test_more_readers_than_may_wait_are_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: list[int]
 ) -> None:
-    monkeypatch.setattr(change_watch, "MOST_WAITING", 0)
+    monkeypatch.setattr(feed_readers, "MOST_WAITING", 0)
     async with records_app(tmp_path, changes=lambda: version[0]) as app:
         assert (await asyncio.wait_for(get(app, "?wait=30"), 20)).json()["changes"] == []

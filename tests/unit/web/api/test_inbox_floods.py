@@ -17,13 +17,8 @@ from ibi.messages.signatures import sign_notification
 from ibi.model.account import COMMAND
 from ibi.model.notification import RemoteClaimState, SenderCheck
 from ibi.services.notifications import inbox
-from ibi.services.notifications.answering import UNVERIFIED_FOR, ClaimContext
-from ibi.services.notifications.inbox import (
-    MOST_OF_NETWORK,
-    ArrivalRate,
-    NotificationInbox,
-    RegisteredRate,
-)
+from ibi.services.notifications.claim_context import UNVERIFIED_FOR, ClaimContext
+from ibi.services.notifications.inbox import MOST_OF_NETWORK, ArrivalRate, NotificationInbox, RegisteredRate
 from ibi.services.notifications.registered_senders import RegisteredSenders
 from ibi.signing import SigningKey
 from tests.support.archive_app import BASE

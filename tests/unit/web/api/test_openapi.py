@@ -23,7 +23,7 @@ from ibi.model.account import Scope
 from ibi.services.items.collections import Collections
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.standby import RegisterPublication
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog

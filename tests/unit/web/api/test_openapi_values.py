@@ -32,7 +32,7 @@ from ibi.model.search import (
 )
 from ibi.resources.collections import MOST_AT_ONCE
 from ibi.resources.transfers import MOST_TRANSFERS
-from ibi.services.change_watch import LONGEST_WAIT
+from ibi.services.feed_readers import LONGEST_WAIT
 from ibi.services.membership.copy_holder_admin import LONGEST_SIGNATURE
 from ibi.web.api.changes import MOST_CHANGES
 from ibi.web.api.collections import MOST_PAGES

@@ -10,7 +10,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
-from ibi.web.archive.file_delivery import MOST_SENT
+from ibi.web.archive.file_answer import MOST_SENT
 from ibi.web.http.request import MOST_LOOKED_AT
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
 from tests.support.page_reader import read_page

@@ -20,7 +20,7 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.catalog import FILE_NAME
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.web.archive.file_delivery import BlockMemory, FileAnswer
+from ibi.web.archive.file_answer import BlockMemory, FileAnswer
 from ibi.web.http.metrics import IntegrityMetrics
 from ibi.web.http.request_middleware import AnswerBroken
 from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept

@@ -11,7 +11,7 @@ import pytest
 
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
-from ibi.web.archive.metadata import cell
+from ibi.web.archive.search_export import cell
 from tests.support.archive_app import ArchiveApp, archive_app, deleted, kept
 
 FORMS = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.web.http.body import MOST_HEAD, MultipartParser, PartEnd, PartHead, boundary_of
+from ibi.web.http.forms import MOST_HEAD, MultipartParser, PartEnd, PartHead, boundary_of
 from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
 
 BOUNDARY = b"edge"

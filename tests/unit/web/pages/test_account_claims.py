@@ -12,7 +12,8 @@ from ibi.federation.notification import Party, Sender, announcement_document
 from ibi.instant import Instant
 from ibi.model.account import Person, Role
 from ibi.model.notification import ClaimRelation
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.web.pages.reader import SESSION_COOKIE, SESSIONS, Sessions
 from tests.support.archive_app import BASE
 from tests.support.asgi_client import Answer, ask

@@ -10,7 +10,7 @@ from ibi.instant import Instant
 from ibi.messages import State
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Text
-from ibi.web.pages.search_page import Feed, atom
+from ibi.web.pages.atom import Feed, atom
 from tests.properties.item_strategies import items
 from tests.support.catalog_samples import item
 

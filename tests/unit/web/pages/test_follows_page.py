@@ -17,7 +17,8 @@ from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, Webhook
 from ibi.ports.copies import Advance
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.http.errors import problem
 from ibi.web.pages.copies_pages import FollowsPage

@@ -15,7 +15,8 @@ from ibi.accounts.sign_in import csrf_of, new_session
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import COMMAND, ROLE_SCOPE, Person, Role, person_account
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.web.pages import refusal
 from ibi.web.pages.item_actions import PLACE, ItemActionPages, PageAct, page_actions

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from ibi.archive.copies import CopyRules
 from ibi.errors import IbiError
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.services.copies.jobs import CopyWork
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs

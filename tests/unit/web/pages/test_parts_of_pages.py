@@ -17,8 +17,8 @@ from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay
 from ibi.web import pages
 from ibi.web.pages.drawings import MONTHS, drawing, element, first_day, monthly_use, usage_plot
-from ibi.web.pages.item_page import qr_code
 from ibi.web.pages.middleware import KnownSite
+from ibi.web.pages.persistent_links import qr_code
 from ibi.web.pages.preview import MOST_IMAGE, MOST_TEXT, first_look
 from ibi.web.pages.rendering import SITE, SiteFacts, render_text
 from tests.support.archive_app import NOW, REP, archive_app, kept

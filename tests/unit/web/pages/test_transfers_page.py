@@ -16,7 +16,8 @@ from ibi.errors import IbiError
 from ibi.model.item import Item
 from ibi.model.transfer import OpenItem, OpenProblem, ReceiverStage
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
 from ibi.vocabulary import State
 from ibi.web.http.errors import problem
 from ibi.web.pages.account_pages import TRANSFERS, TransfersPage

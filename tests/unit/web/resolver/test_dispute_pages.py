@@ -15,11 +15,12 @@ from ibi.model.account import Scope
 from ibi.model.registration import ClaimKind, Registration
 from ibi.resolver.signed_register import read_register
 from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.standby import RegisterPublication
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.web.api.archives import DisputeEndpoints
 from ibi.web.api.authentication import Authentication
 from ibi.web.pages import refusal
-from ibi.web.resolver.resolver_pages import DisputePages, RegisterStatementPage
+from ibi.web.resolver.register_statement import RegisterStatementPage
+from ibi.web.resolver.resolver_pages import DisputePages
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore

@@ -1,0 +1,61 @@
+"""Resolutions within one Archive, for a server without a resolver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
+from ibi.languages import Preference
+from ibi.messages.identification import LabelForms, UrlKeys
+from ibi.messages.url_list import UrlList
+from ibi.messages.values import IpAddress
+from ibi.persistent_url import PersistentUrl
+from ibi.ports.catalog import Catalog
+from ibi.ports.clocks import Clocks
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.outcome import Outcome
+from ibi.resolver.policy import NO_READER, Policy, is_on_a_declared_host
+from ibi.resolver.resolution import Resolution
+from ibi.services.archive_answers import ArchiveAnswers
+
+# An Archive need not declare to itself the hosts of its items.
+_POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules if rule is not is_on_a_declared_host))
+
+
+class LocalOutcome(NamedTuple):
+    """The outcome of a resolution. `next_edition` is set when an answer named one because the line of editions does not
+    end in this Archive."""
+
+    outcome: Outcome
+    next_edition: LabelForms | None
+
+
+class LocalResolver:
+    """Resolves links within the Archive of `profile`, by the rules of every resolution (`ibi.resolver.resolution`).
+
+    Only this Archive is asked, so there is an outcome at once; links that lead out of it are left to a resolver. It is
+    asked with all relations, whatever it offers to resolvers elsewhere: no other Archive could complete its answers
+    here.
+    """
+
+    def __init__(self, profile: ArchiveProfile, catalog: Catalog, keys: UrlKeys, clocks: Clocks) -> None:
+        whole = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
+        self._answers = ArchiveAnswers(whole, catalog, keys, clocks)
+        self._own = ArchiveRef(profile.service, profile.address)
+
+    def resolve(self, url: PersistentUrl, reader: IpAddress | None, preferences: Sequence[Preference]) -> LocalOutcome:
+        """Resolve a URL. `preferences` are the reader's languages, best first. Errors of the Archive, such as a damaged
+        record, are raised."""
+        clients = (NO_READER if reader is None else reader,)
+        run = Resolution(url, (self._own,), clients, preferences, now=0.0, policy=_POLICY)
+        next_edition: LabelForms | None = None
+        while askings := run.requests():
+            for asking in askings:
+                told = self._answers.answer(asking.request)
+                run.answer(asking, told.answer, 0.0, transferred_to=told.transferred_to)
+                if isinstance(told.answer, UrlList):
+                    next_edition = next_edition or told.answer.next_edition
+        assert run.outcome is not None  # every question has an answer
+        return LocalOutcome(run.outcome, next_edition)
