@@ -31,7 +31,7 @@ from ibi.model.visibility import Visibility
 from ibi.ports.archive_store import ContentChanged, ContentExists, OnBytes
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.deposit_parts import DepositedFiles, giving_names, require_same
+from ibi.services.items.deposit_parts import DepositedFiles, NameCheck, giving_names, require_same
 from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.services.items.stored_item import check_backlinks, items_claimed, name_of, named_by
 from ibi.vocabulary import State
@@ -126,7 +126,7 @@ class Deposits:
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
-            return self._return_earlier(known, checked, files)
+            return _return_earlier(self._kept, known, checked, files)
         if not transferable or owner is not None:
             checked = replace(checked, transferable=transferable, owner=owner)
         try:
@@ -138,7 +138,7 @@ class Deposits:
         except ContentExists:
             if key is None:
                 raise
-            return self._return_earlier(self._kept.read(name_of(_rep(labels))).item, checked, files)
+            return _return_earlier(self._kept, self._kept.read(name_of(_rep(labels))).item, checked, files)
 
     def find_deposited(self, labels: LabelForms, draft: Draft, sources: Mapping[str, Source]) -> Item | None:
         """Return the item under labels that were reserved with a key, if there is one. For refused deposits: the first
@@ -147,11 +147,7 @@ class Deposits:
         if known is None:
             return None
         files = DepositedFiles(self._with_all_forms(draft), sources)
-        return self._return_earlier(known, life_cycle.publish(files.expected_draft(), _ANY, self._now()), files)
-
-    def _return_earlier(self, known: Item, wanted: Item, files: DepositedFiles) -> Item:
-        require_same(self._kept, known, wanted, files.digests())
-        return known
+        return _return_earlier(self._kept, known, life_cycle.publish(files.expected_draft(), _ANY, self._now()), files)
 
     def deposit_all(
         self,
@@ -190,29 +186,42 @@ class Deposits:
         with giving_names(
             self._kept, [name for checked, _, _ in wanted.values() for name in checked.alternates]
         ) as names:
-            for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
-                if isinstance(forms, Exception):
-                    outcomes[number] = _as_refusal(forms)
-                    continue
-                try:
-                    if key is not None and (known := find_forms(self._catalog, forms)) is not None:
-                        outcomes[number] = self._return_earlier(known, checked, files)
-                        continue
-                    names.allow(checked.alternates, forms)
-                    pending[number] = self._pending(checked, forms, files, change)
-                except (AlternateTaken, KeyReused) as error:
-                    outcomes[number] = error
+            for (number, new), forms in zip(wanted.items(), reserved, strict=True):
+                prepared = self._prepare(new, forms, names, change)
+                if isinstance(prepared, PendingItem):
+                    pending[number] = prepared
+                else:
+                    outcomes[number] = prepared
             added = self._kept.add_all([*pending.values()]) if pending else ()
-        for (number, new), made in zip(pending.items(), added, strict=True):
-            if isinstance(made, ContentExists) and wanted[number][2] is not None:
-                checked, files, _ = wanted[number]
+        for (number, stored), made in zip(pending.items(), added, strict=True):
+            checked, files, key = wanted[number]
+            if isinstance(made, ContentExists) and key is not None:
                 try:
-                    outcomes[number] = self._return_earlier(self._kept.read(new.name).item, checked, files)
+                    outcomes[number] = _return_earlier(self._kept, self._kept.read(stored.name).item, checked, files)
                 except KeyReused as error:
                     outcomes[number] = error
             else:
                 outcomes[number] = _as_refusal(made) if isinstance(made, Exception) else made
         return outcomes
+
+    def _prepare(
+        self,
+        new: tuple[Item, DepositedFiles, str | None],
+        forms: LabelForms | Exception,
+        names: NameCheck,
+        change: Change,
+    ) -> PendingItem | Item | IbiError:
+        """Return the item to store, the item that an earlier deposit with its key made, or its refusal."""
+        if isinstance(forms, Exception):
+            return _as_refusal(forms)
+        checked, files, key = new
+        try:
+            if key is not None and (known := find_forms(self._catalog, forms)) is not None:
+                return _return_earlier(self._kept, known, checked, files)
+            names.allow(checked.alternates, forms)
+            return self._pending(checked, forms, files, change)
+        except (AlternateTaken, KeyReused) as error:
+            return error
 
     def _add(
         self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
@@ -424,6 +433,11 @@ def address_of(who: str) -> str | None:
         if "@" in who:
             return f"mailto:{quote(mail_address(who), safe='@')}"
     return None
+
+
+def _return_earlier(kept: ItemRepository, known: Item, wanted: Item, files: DepositedFiles) -> Item:
+    require_same(kept, known, wanted, files.digests())
+    return known
 
 
 def _as_refusal(error: Exception) -> IbiError:

@@ -220,11 +220,8 @@ class ItemRepository(ItemReader):
         with self._journal_entry(names):
             stored = self._keep_all(new)
             self.step("content kept")
-            outcomes: list[Item | Exception] = [each.item if isinstance(each, StoredItem) else each for each in stored]
-            kept = [(number, each) for number, each in enumerate(stored) if isinstance(each, StoredItem)]
-            for (number, _), refusal in zip(kept, self._list_together([each for _, each in kept]), strict=True):
-                if refusal is not None:
-                    outcomes[number] = refusal
+            kept = [each for each in stored if isinstance(each, StoredItem)]
+            outcomes = _pair_outcomes(stored, self._list_together(kept))
             self.step("item listed")
         told = tuple(zip(names, outcomes, strict=True))
         done = zip(new, outcomes, strict=True)
@@ -398,3 +395,11 @@ def _add_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
         raise
     except IbiError:
         return held
+
+
+def _pair_outcomes(
+    stored: Sequence[StoredItem | Exception], refusals: Sequence[Exception | None]
+) -> list[Item | Exception]:
+    """Return each item, or its error. `refusals` has the error of listing, or None, for each item that is stored."""
+    listed = iter(refusals)
+    return [each if isinstance(each, Exception) else next(listed) or each.item for each in stored]
