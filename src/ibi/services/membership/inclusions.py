@@ -25,11 +25,10 @@ from ibi.messages.url_list import UrlList
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
-from ibi.ports.correspondence import Letter, Mailer
+from ibi.ports.correspondence import Mailer
 from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import SignatureMissing, SignatureRefused, wants_proof
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
     WRONG_KEY,
     WRONG_SIGNATURE,
@@ -56,8 +55,8 @@ from ibi.resolver.membership import (
 from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.services.accounts.secret_hasher import is_of_one_key
+from ibi.services.membership.address_letters import AddressLetters
 from ibi.services.membership.key_check import KeyCheck
-from ibi.services.membership.mails import post
 from ibi.services.membership.refused_requests import RefusedRequests
 from ibi.services.membership.signers import UNCHECKED, MembershipRequest, SignatureCheck
 from ibi.services.promptness import ask, end_tasks
@@ -71,10 +70,6 @@ Prove = Callable[[ArchiveRef], Awaitable[PublicKey | None]]
 
 Make = Callable[[Registration], Registration]
 
-_LETTERS_APART: Final = 3600.0
-"""Seconds between two mails about new addresses of one Archive: a stolen key must not fill a mailbox."""
-
-_MOST_TOLD: Final = 4096
 _QUESTION: Final = 5.0
 """Seconds in which an Archive has to tell the forms of its label."""
 
@@ -110,14 +105,12 @@ class Inclusions:
         for Archives that have confirmed."""
         self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
         self._signer, self._prove, self._on_included = signer, prove, on_included
-        self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
-        self._monotonic = monotonic
+        self._own, self._ask, self._monotonic = own, ask, monotonic
         self._log = log or structlog.get_logger("ibi.register")
         self._calls: dict[ArchiveRef, asyncio.Task[CallBack]] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._refused = RefusedRequests()
-        self._told: dict[Label, float] = {}
-        """The time of the last mail to an administrator about a new address of an Archive."""
+        self._letters = AddressLetters(resolver_url, mailer, monotonic, self._log)
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
@@ -218,16 +211,22 @@ class Inclusions:
         calls = await asyncio.gather(*(self.call(registration, each) for each in asked))
         label, now = registration.labels[0], self._clocks.read().wall
         for each, call in zip(asked, calls, strict=True):
-            after = await self._change(label, partial(after_call_back, asked=each, call=call, now=now))
-            if after is None:
+            if not await self._record_call(label, each, call, now):
                 return calls[0].confirmed
-            # Not logged again for an address that had confirmed before.
-            if call.confirmed and not each.confirmed and inclusion_at(after, each.place) is not None:
-                self._log.info("an Archive has confirmed", archive=str(label), address=each.address)
-                await self._adopt_form(after, each, call)
         if pending is not None and may_replace and not any(call.confirmed for call in calls):
             await self._replace_silent(label, inclusion, pending)
         return calls[0].confirmed
+
+    async def _record_call(self, label: Label, asked: Inclusion, call: CallBack, now: Instant) -> bool:
+        """Record the result of a call. Return whether the Archive is still registered."""
+        after = await self._change(label, partial(after_call_back, asked=asked, call=call, now=now))
+        if after is None:
+            return False
+        # Not logged again for an address that had confirmed before.
+        if call.confirmed and not asked.confirmed and inclusion_at(after, asked.place) is not None:
+            self._log.info("an Archive has confirmed", archive=str(label), address=asked.address)
+            await self._adopt_form(after, asked, call)
+        return True
 
     async def settle(self) -> None:
         """Wait for the background work under way."""
@@ -285,7 +284,7 @@ class Inclusions:
             address=pending.address,
             before=inclusion.address,
         )
-        self._write_to(replaced[0], lambda to: replaced_letter(after, inclusion, to, self._resolver_url))
+        self._run_beside(partial(self._letters.write_of_replacement, replaced[0], after, inclusion))
 
     async def call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
         """Call an Archive back. Concurrent requests share one call: no Archive is called twice at once."""
@@ -393,33 +392,7 @@ class Inclusions:
             reason=_reason(before, call),
         )
         if before.pending is None or before.pending.place != asked.place:
-            self._write_of_pending(after)
-
-    def _write_of_pending(self, registration: Registration) -> None:
-        label, now = registration.labels[0], self._monotonic()
-        last = self._told.get(label)
-        if last is not None and now - last < _LETTERS_APART:
-            return
-        if len(self._told) >= _MOST_TOLD:
-            del self._told[next(iter(self._told))]
-        self._told[label] = now
-        self._write_to(registration, lambda to: pending_letter(registration, to, self._resolver_url))
-
-    def _write_to(self, registration: Registration, letter: Callable[[str], Letter]) -> None:
-        """Send a mail to the administrator who is registered or was named from the current address: never to one that
-        only the new address names."""
-        inclusion = registration.inclusion
-        recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail or None)
-        if recipient is not None:
-            self._run_beside(partial(self._post, str(registration.labels[0]), letter(recipient)))
-
-    async def _post(self, archive: str, letter: Letter) -> None:
-        posted = await post(letter, self._mailer)
-        if posted.sent:
-            self._log.info("an administrator was told of a new address", archive=archive)
-        else:
-            reason = posted.reason or "no mail server is set"
-            self._log.warning("an administrator was not told of a new address", archive=archive, reason=reason)
+            self._run_beside(partial(self._letters.write_of_pending, after))
 
     def _run_beside(self, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.ensure_future(self._log_errors(work))
