@@ -352,8 +352,11 @@ class Server:
         with connection, connection.makefile("rb") as reader:
             try:
                 while line := reader.readline(1 << 16).decode("latin-1").rstrip("\r\n"):
-                    while reader.readline(1 << 16).strip():
-                        pass
+                    length = 0
+                    while field := reader.readline(1 << 16).strip().lower():
+                        if field.startswith(b"content-length:"):
+                            length = int(field.partition(b":")[2])
+                    reader.read(length)  # R 6.1 has GET alone: what others send is of no use here
                     if not self.serve(connection, line):
                         break
             except OSError:

@@ -6,6 +6,7 @@ The Archive is a process that was written from R's text alone (`tests/foreign/ar
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -331,7 +332,9 @@ def test_a_service_that_was_registered_by_its_name_alone_is_known_without_its_po
 def test_a_copy_from_an_archive_that_offers_none_is_refused_with_the_reason(foreigners: Foreigners) -> None:
     """The item is there, so nobody is told that it is not."""
     rep, where = foreigners.item(foreigners.home), f"http://{foreigners.home.address}"
+    begun = time.monotonic()
     done = foreigners.world.resolver("copy", rep, "--from", where, IBI_COPIES_NETWORKS="127.0.0.0/8")
+    assert time.monotonic() - begun < 10
     assert done.code != 0
     assert foreigners.home.address in done.err
     assert "has no item" not in done.err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -293,3 +294,18 @@ def test_an_acknowledgment_without_its_pairs_gets_the_constant(member: Member, p
     """R Algorithm 1, line 20."""
     answer = member.ask(("servicesubject", "acknowledgment"), *pairs)
     assert answer == {"status": 200, "type": "text/plain", "body": "notice {acknowledgment received}"}
+
+
+# --- services that R does not have -----------------------------------------------------------------------------------
+
+
+def test_an_archive_that_takes_no_transfers_is_named_within_seconds(member: Member) -> None:
+    label = member.labels["1en"]
+    with foreign("archive", "--service", "sid.inpe.br/mtc-m18@80/2008/03.17.15.17") as other:
+        begun = time.monotonic()
+        done = member.command("transfer", label, "--to", f"http://{other.address}", "--token", "0" * 40)
+        took = time.monotonic() - begun
+    assert done.code == 1
+    assert f"{other.address} takes no transfers" in done.out, done
+    assert took < 10
+    assert member.url_list(label)["state"] == "Original"
