@@ -136,6 +136,22 @@ async def test_a_refused_sender_is_taken_when_it_was_told_to_come_again(tmp_path
             assert (await archive.send(client)).status == 201
 
 
+async def test_networks_at_their_limit_are_taken_when_they_were_told_to_come_again(tmp_path: Path) -> None:
+    async with flooded_archive(tmp_path) as archive:
+        for number in range(10):
+            archive.monotonic = 10_000 * number
+            client, refused = f"10.0.{number}.1", 0.0
+            while not refused:
+                answer = await archive.send(client)
+                if answer.status == 429:
+                    refused = archive.monotonic + int(answer.headers["retry-after"])
+                archive.monotonic += 0.1 * number
+            archive.monotonic = refused - 1.01
+            assert (await archive.send(client)).status == 429
+            archive.monotonic = refused
+            assert (await archive.send(client)).status == 201
+
+
 @pytest.mark.parametrize(
     ("key", "signed"),
     [
