@@ -16,9 +16,10 @@ from structlog.testing import capture_logs
 
 from ibi.cli import server as cli_server
 from ibi.config import load_settings
-from ibi.model.subscription import Webhook
+from ibi.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress, Webhook
 from ibi.services.jobs import Job, JobRunner
 from ibi.storage.failing_jobs import FailingJobsFile
+from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 from ibi.web.fast.server import Server, listen
 from tests.support.running_server import RunningServer
@@ -55,7 +56,6 @@ ARCHIVE_JOBS = {
         "transfers",
         "usage",
         "verification",
-        "webhook one",
         "webhooks",
     ),
 }
@@ -77,6 +77,10 @@ SERVERS = {
         ARCHIVE_JOBS | {"membership", "register"},
     ),
 }
+
+
+SOURCE = SourceAddress("http://127.0.0.1:9")
+"""The Archive that is followed: nothing is there."""
 
 
 class Planted(Exception):
@@ -170,8 +174,13 @@ def test_every_job_whose_step_raises_is_told_of_and_goes_on(
     webhooks = SqliteWebhooks(data)
     webhooks.add(Webhook(id="one", url="https://b.example", secret=b"s", created=1, epoch="e", position=0))
     webhooks.close()
+    follows = SqliteFollows(data)
+    for target in (FollowTarget(FollowKind.ALL), FollowTarget(FollowKind.SEARCH, "rain")):
+        follows.add(Follow(id=target.kind.value, target=target, source=SOURCE, created=1))
+    follows.close()
     SpoiltRunner.made.clear()
-    first = expected - {"webhook one"}  # which comes with the first step of another one
+    later = {"webhook one", f"follow {SOURCE.url}", "follow search"}
+    first, expected = expected, expected | later  # those come with the first steps of others
     with capture_logs() as logs, served(data, variables, monkeypatch) as server:
         (runner,) = SpoiltRunner.made
         until(lambda: runner.failed == first)

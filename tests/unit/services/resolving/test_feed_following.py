@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from ibi.label import RepositoryName
 from ibi.model.change import FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
@@ -27,9 +29,14 @@ class Feed:
         self.epoch, self.changes = "one", [FollowedChange("lab.br/arq/2008/01.01.00.00", related=False)]
         self.is_down, self.asked = False, 0
         self.waits = True
+        self.error: Exception | None = None
+        """It is raised once."""
 
     async def read_feed(self, _: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         self.asked += 1
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
         end = len(self.changes)
         for _turn in range(wait * 10 if self.waits else 0):
             if self.is_down or after is None or len(self.changes) > after or epoch != self.epoch:
@@ -99,6 +106,24 @@ def test_a_feed_that_falls_silent_is_not_fresh_and_all_is_forgotten() -> None:
         assert feeds.is_fresh(A, now())
 
     followed(story)
+
+
+def test_an_error_that_was_not_foreseen_is_logged_and_counted_and_the_feed_is_followed_again() -> None:
+    async def story(feeds: FollowedFeeds, feed: Feed, listener: Listener) -> None:
+        feed.error = RuntimeError("planted")
+        feed.changes.append(FollowedChange(LABEL, related=False))
+        await asyncio.sleep(0.2)
+        assert listener.told == [[LABEL], "all"]
+        assert not feeds.is_fresh(A, now())
+        await asyncio.sleep(5)
+        assert feeds.is_fresh(A, now())
+        (health,) = feeds._runner.health()
+        assert (health.failures, health.failing_since) == (1, None)
+
+    with capture_logs() as logs:
+        followed(story)
+    (told,) = (each for each in logs if each["event"] == "a job failed")
+    assert told["job"] == f"feed of {A.service.labels[0]}"
 
 
 def test_another_epoch_forgets_all_and_goes_on() -> None:
