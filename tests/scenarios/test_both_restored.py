@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -108,7 +109,9 @@ def test_one_original_is_left_whoever_is_restored_from_before_the_transfer(
     network.back_up(giver, receiver)
     network.give(label)
     network.restore(*(network.archives[number] for number in restored))
+    begun = time.monotonic()
     until(lambda: network.has_settled(label))
+    assert time.monotonic() - begun < 60
     for each in network.archives:
         assert json.loads(each.run("verify", "--provenance", "--json").splitlines()[0])["problems"] == []
         until(partial(has_nothing_open, each))
