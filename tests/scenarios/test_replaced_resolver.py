@@ -9,13 +9,13 @@ import socket
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import copy
 from subprocess import Popen
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,6 +31,8 @@ LIMIT = 120.0
 QUICK = "from ibi.services.resolving import standby as s; s.FETCH_EVERY = s._SOON = s._AWAY = 0.3"
 """The resolver is looked for more often than every few seconds."""
 ARCHIVES = ("amazonia", "cerrado", "pampa")
+NOTICED = 1.0
+"""Seconds for which links may lead to a resolver that has ended: an Archive that has just heard it asks again later."""
 
 
 def get(url: str) -> tuple[int, str | None, bytes]:
@@ -55,6 +57,8 @@ class Site:
         self.command = IbiCommand(home, first=QUICK, log=home / f"{data.name}.log")
         self.data, self.url = data, url
         self.server: Popen[str] | None = None
+        self.ends: list[tuple[float, float]] = []
+        """When its server was told to end, and when it had ended."""
 
     def run(self, *arguments: str) -> Outcome:
         return IbiCommand(self.command.home)(*arguments, "--data", str(self.data))
@@ -69,14 +73,17 @@ class Site:
         self.server, _ = opened.enter_context(self.command.up("--data", str(self.data), "--port", port))
 
     def kill(self) -> None:
-        assert self.server is not None
-        self.server.kill()
-        self.server.wait(30)
+        self._end(signal.SIGKILL)
 
     def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, by: signal.Signals) -> None:
         assert self.server is not None
-        self.server.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        self.server.send_signal(by)
         self.server.wait(60)
+        self.ends.append((begun, time.monotonic()))
 
     def figure(self, name: str) -> float:
         found = re.search(rf"^{re.escape(name)} (\S+)$", get(f"{self.url}/metrics")[2].decode(), re.MULTILINE)
@@ -104,6 +111,7 @@ class Federation:
         self.items = [urlsplit(link).path for link in links]
         self.sites = {name: Site(home, data / "federation" / name, url) for name, url in urls.items()}
         self.resolver = self.sites["resolver"]
+        self.resolvers = [self.resolver]
         self.archives = [self.sites[name] for name in ARCHIVES]
         for site in self.sites.values():
             site.start(opened)
@@ -124,6 +132,34 @@ class Federation:
     def answers(self) -> dict[tuple[str, str], str]:
         """Where each Archive leads each of the items in the end."""
         return {(site.data.name, item): follow(site.url, item) for site in self.archives for item in self.items}
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Follow all links without a pause, whatever becomes of the resolver: every answer is what it was before."""
+        over, asked, wrong = Event(), [0], list[tuple[float, float, str]]()
+
+        def watch() -> None:
+            while not over.is_set():
+                for (name, item), expected in self.expected.items():
+                    begun, place = time.monotonic(), follow(self.sites[name].url, item)
+                    asked[0] += 1
+                    if place != expected:
+                        wrong.append((begun, time.monotonic(), place))
+
+        watcher = Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join(LIMIT)
+        assert asked[0] > 500
+        ends = [each for site in self.resolvers for each in site.ends]
+        assert [
+            place
+            for begun, got, place in wrong
+            if not any(got >= told and begun <= ended + NOTICED for told, ended in ends)
+        ] == []
 
     def goes_on(self) -> None:
         """Each Archive has noticed what happened to the resolver, and every answer is what it was before."""
@@ -155,7 +191,8 @@ class Federation:
 
     def replace_resolver(self, name: str) -> Site:
         """An empty resolver at the address of the old one, with a key of its own."""
-        return Site(self.home, self.home / name, self.resolver.url)
+        self.resolvers.append(Site(self.home, self.home / name, self.resolver.url))
+        return self.resolvers[-1]
 
 
 def follow(url: str, item: str) -> str:
@@ -191,6 +228,11 @@ def notices(site: Site) -> list[str]:
 
 
 def test_an_empty_resolver_is_no_worse_than_a_dead_one_and_is_recovered_without_a_mail(federation: Federation) -> None:
+    with federation.watched():
+        replace_and_recover(federation)
+
+
+def replace_and_recover(federation: Federation) -> None:
     old_key = federation.archives[0].facts("key", "show")[0]["known_resolver"]["key"]
     federation.resolver.kill()
     federation.goes_on()
@@ -265,41 +307,44 @@ def test_a_resolver_whose_keys_were_put_back_needs_no_confirmation_and_can_move(
     key = federation.resolver.facts("key", "show")[0]["resolver"]["key"]
     backup = federation.home / "backup"
     assert federation.resolver.run("backup", str(backup)).code == 0
-    federation.resolver.kill()
+    with federation.watched():
+        federation.resolver.kill()
 
-    emptied = federation.replace_resolver("emptied")
-    emptied.start(federation.opened)
-    emptied.stop()
-    for name in ("resolver.pem", "resolver.former"):  # the key alone was put back, and the register was not
-        (emptied.data / "keys" / name).unlink(missing_ok=True)
-    copy(federation.resolver.data / "keys" / "resolver.pem", emptied.data / "keys")
-    emptied.start(federation.opened)
-    until(lambda: all(reason(site) == "register-refused" for site in federation.archives))
-    federation.goes_on()
-    one = f"--from={federation.archives[0].url}"
-    assert [each["outcome"] for each in emptied.facts("resolver", "recover", one)[0]["archives"]] == ["recovered"] * 3
-    federation.is_whole(emptied)
-    emptied.kill()
-    federation.goes_on()
+        emptied = federation.replace_resolver("emptied")
+        emptied.start(federation.opened)
+        emptied.stop()
+        for name in ("resolver.pem", "resolver.former"):  # the key alone was put back, and the register was not
+            (emptied.data / "keys" / name).unlink(missing_ok=True)
+        copy(federation.resolver.data / "keys" / "resolver.pem", emptied.data / "keys")
+        emptied.start(federation.opened)
+        until(lambda: all(reason(site) == "register-refused" for site in federation.archives))
+        federation.goes_on()
+        one = f"--from={federation.archives[0].url}"
+        recovered = emptied.facts("resolver", "recover", one)[0]["archives"]
+        assert [each["outcome"] for each in recovered] == ["recovered"] * 3
+        federation.is_whole(emptied)
+        emptied.kill()
+        federation.goes_on()
 
-    (emptied.data / "state.sqlite").unlink()
-    assert "ibi resolver recover" in emptied.run("resolver", "list").err
-    assert emptied.run("rebuild", "--empty", "state").code == 0
-    assert [each["outcome"] for each in emptied.facts("resolver", "recover", one)[0]["archives"]] == ["recovered"] * 3
-    emptied.start(federation.opened)
-    federation.is_whole(emptied)
-    emptied.kill()
-    federation.goes_on()
+        (emptied.data / "state.sqlite").unlink()
+        assert "ibi resolver recover" in emptied.run("resolver", "list").err
+        assert emptied.run("rebuild", "--empty", "state").code == 0
+        recovered = emptied.facts("resolver", "recover", one)[0]["archives"]
+        assert [each["outcome"] for each in recovered] == ["recovered"] * 3
+        emptied.start(federation.opened)
+        federation.is_whole(emptied)
+        emptied.kill()
+        federation.goes_on()
 
-    restored = federation.replace_resolver("restored")
-    assert restored.run("restore", str(backup)).code == 0
-    done = restored.facts("resolver", "recover", *federation.sources)[0]
-    assert done["key"] == key
-    assert [each["outcome"] for each in done["archives"]] == ["known"] * 3
-    restored.start(federation.opened)
-    federation.is_whole(restored)
-    restored.stop()
-    federation.goes_on()
+        restored = federation.replace_resolver("restored")
+        assert restored.run("restore", str(backup)).code == 0
+        done = restored.facts("resolver", "recover", *federation.sources)[0]
+        assert done["key"] == key
+        assert [each["outcome"] for each in done["archives"]] == ["known"] * 3
+        restored.start(federation.opened)
+        federation.is_whole(restored)
+        restored.stop()
+        federation.goes_on()
 
     moved = Site(federation.home, restored.data, federation.free_url())
     moved.start(federation.opened)
