@@ -164,6 +164,27 @@ def test_a_planted_extractor_does_not_leave_its_time(monkeypatch: pytest.MonkeyP
     assert "signal" in found.ends_because
 
 
+@needs_both
+def test_a_planted_extractor_gains_no_privileges(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, seen = subprocess.Popen, list[str]()
+
+    def start_watched(command: list[str], **options: Any) -> Any:
+        process = start(command, **options)
+
+        def watch() -> None:
+            status = Path(f"/proc/{process.pid}/status")
+            while "\nSeccomp:\t2" not in (text := status.read_text()):
+                assert process.poll() is None
+            seen.append(text)
+
+        threading.Thread(target=watch, daemon=True).start()
+        return process
+
+    monkeypatch.setattr("subprocess.Popen", start_watched)
+    planted(monkeypatch, "while True: pass", process=TextProcess(most_cpu=1))
+    assert ["\nNoNewPrivs:\t1" in text for text in seen] == [True]
+
+
 # --- kernels that offer less ------------------------------------------------------------------------------------------
 
 WITHOUT = """
