@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from shutil import rmtree
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner, Result
@@ -20,6 +21,7 @@ from ibi.model.visibility import Visibility, network
 from tests.support.records_app import unstarted_records_app
 from tests.support.rights_cells import PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells, earlier_version
 from tests.support.running_server import running
+from tests.unit.web.api.test_inbox import CLAIMANT, offer
 
 ELSEWHERE = "lab.br/arq/2019/01.02.03.04"
 FLAGS = {
@@ -192,6 +194,21 @@ def test_claims_are_listed_and_answered_through_a_server(tmp_path: Path) -> None
         assert str(accepted.rep) == claimant
         for wrong in (("--accept",), (str(item.rep),), (str(item.rep), claimant, "--accept", "--decline")):
             assert ibi("bia", "claims", *wrong).exit_code == 2
+
+
+def test_all_claims_of_one_network_are_declined_through_a_server(tmp_path: Path) -> None:
+    with unstarted_records_app(tmp_path / "data", has_inbox=True) as app, running(app.app) as server:
+        item = str(RightsWorld(app).item("own", PUBLIC).rep)
+        for number in range(3):
+            body = json.dumps(offer(item, number)).encode()
+            sent = Request(f"{server.url}/inbox", body, {"Content-Type": "application/ld+json"})
+            with urlopen(sent) as answer:
+                assert answer.status == 201
+        token = app.bearer(Scope.EDIT, "bia")["authorization"].removeprefix("Bearer ")
+        assert "--network goes with --decline" in run(server.url, token, "claims", item, CLAIMANT, "--network").output
+        assert run(server.url, token, "claims", item, CLAIMANT, "--decline", "--network").exit_code == 0
+        declined = run(server.url, token, "claims", "--declined", "--json").stdout
+        assert declined.count('"state":"declined"') + declined.count('"state": "declined"') == 3
 
 
 def test_the_audit_log_is_shown_and_verified(tmp_path: Path) -> None:

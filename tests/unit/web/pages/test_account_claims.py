@@ -100,6 +100,23 @@ async def test_a_librarian_accepts_by_the_form_and_a_depositor_sees_nothing_of_o
         assert re.search("Answered claims", (await visitor.get()).body.decode())
 
 
+async def test_all_claims_of_one_network_are_declined_by_one_button(tmp_path: Path) -> None:
+    async with records_app(tmp_path, has_inbox=True) as app:
+        items = [(await app.deposit())["rep"] for _ in range(3)]
+        for number, item in enumerate(items):
+            assert (await post(app, offer(item, number))).status == 201
+        visitor = Visitor(app, Role.LIBRARIAN)
+        page = read_page((await visitor.get()).body)
+        buttons = [each for each in page.all("button") if each.attrib.get("value") == "decline-network"]
+        assert [each.text for each in buttons] == ["Decline all 3 from this network"] * 3
+        said = {"item": items[0], "claimant": CLAIMANT, "answer": "decline-network", "csrf": visitor.csrf}
+        assert (await visitor.answer(**said)).status == 303
+        page = read_page((await visitor.get()).body)
+        assert "There are none." in page.text
+        answered = page.one("section", **{"aria-labelledby": "answered"})
+        assert len(answered.findall(".//tbody/tr")) == 3
+
+
 async def test_claims_inside_the_archive_are_answered_on_the_same_page(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         item = (await app.deposit())["rep"]
