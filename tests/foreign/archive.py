@@ -67,6 +67,8 @@ class Style:
     long: bool = False
     for_network: str = ""
     """R 9.2: readers whose address begins so get the item, all others its metadata."""
+    files_at: str = ""
+    """Another address to which its URLs lead."""
     path_with_verbs: bool = False
     """R CRIARPARURL ignores a path beside verbs; this does not."""
 
@@ -225,6 +227,9 @@ class Archive:
         if style.relations == "minimal":
             return
         texts = [(name,) for name in (".lastedition", ".translation", ".translation(en)", ".translation(pt)")]
+        if style.relations == "no last edition":
+            yield from texts[1:]
+            return
         metadata = [(f".metadata{each}",) for each in FORMATS]
         yield from texts
         yield from metadata
@@ -288,7 +293,7 @@ class Archive:
         if found.is_script:
             name = "metadata.cgi"
         choice = "?choice=oai_dc" if any("(oai_dc)" in each for each in relation) else ""
-        return f"http://{self.address}/col/{item.rep}/doc/{name}{choice}"
+        return f"http://{item.style.files_at or self.address}/col/{item.rep}/doc/{name}{choice}"
 
     @staticmethod
     def forms(rep: str, style: Style) -> str:
@@ -339,6 +344,12 @@ def fits(relation: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 # --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
+OAI_DC = (
+    '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+    "<dc:title>{}</dc:title></oai_dc:dc>"
+)
+
+
 class Server:
     def __init__(self, archive: Archive, listener: socket.socket) -> None:
         self.archive, self.listener = archive, listener
@@ -366,8 +377,11 @@ class Server:
         """Answer one request; whether the connection goes on."""
         method, target, _ = line.split(" ", 2)
         path, _, query = target.partition("?")
+        if method != "GET":  # R 6.1
+            connection.sendall(response(b"", Style(), "405 Method Not Allowed"))
+            return True
         if "servicesubject=" not in query:
-            connection.sendall(self.file(path))
+            connection.sendall(self.file(path, query))
             return True
         with self.archive.lock:
             self.archive.requests.append(f"{method} {target}")
@@ -397,13 +411,16 @@ class Server:
         connection.sendall(content * int(str(order.get("times", 1))))
         return bool(order.get("keep", False))
 
-    def file(self, path: str) -> bytes:
-        """A file of an item, by the very octets of its name."""
+    def file(self, path: str, query: str) -> bytes:
+        """A file of an item, by the very octets of its name; or what is said of it, or the list of its files."""
         for item in self.archive.items.values():
             for name in (*item.files, "metadata.cgi"):
                 wanted = f"/col/{item.rep}/doc/".encode() + unquote_to_bytes(name)
-                if unquote_to_bytes(path.partition("?")[0]) == wanted:
-                    return response(f"{item.rep} {name}".encode(), Style())
+                if unquote_to_bytes(path) == wanted:
+                    body = OAI_DC.format(item.rep) if query == "choice=oai_dc" else f"{item.rep} {name}"
+                    return response(body.encode(), Style())
+            if path == f"/displaydoccontent.cgi/{item.rep}" and query == "displaytype=FileList":
+                return response("\r\n".join(item.files).encode(), Style())
         return response(b"no such file", Style(), "404 Not Found")
 
 

@@ -54,8 +54,10 @@ class NotAList(Exception):
     """An answer that is no list of pairs (R Table 6.2)."""
 
 
-def encoded(value: str) -> str:
-    return "".join(SPECIAL.get(character, character) for character in value)
+def encoded(value: str, charset: str = "latin-1") -> str:
+    """R Table 6.1; and R 6.2 for what is not ASCII."""
+    plain = "".join(SPECIAL.get(character, character) for character in value)
+    return "".join(chr(octet) if octet < 0x7F else f"%{octet:02x}" for octet in plain.encode(charset))
 
 
 def pairs_of(query: str) -> dict[str, str]:
@@ -108,6 +110,8 @@ class Resolver:
         self.members: dict[str, Member] = {}
         self.messages: list[dict[str, object]] = []
         self.lock = threading.Lock()
+        self.fault = ""
+        """What it does wrong: `utf-8` writes paths in another encoding, an address is told in place of the reader's."""
 
     def note(self, **message: object) -> None:
         with self.lock:
@@ -135,7 +139,8 @@ class Resolver:
     # --- R 6.1 ---
 
     def ask(self, member: Member, pairs: list[tuple[str, str]]) -> Answer:
-        query = "&".join(f"{name}={encoded(value)}" for name, value in pairs)
+        charset = "utf-8" if self.fault == "utf-8" else "latin-1"
+        query = "&".join(f"{name}={encoded(value, charset)}" for name, value in pairs)
         host, _, port = member.address.partition(":")
         with socket.create_connection((host, int(port or 80)), timeout=60) as connection:
             head = f"GET /{member.service}?{query} HTTP/1.0\r\nHost: {member.address}\r\n\r\n"
@@ -159,7 +164,8 @@ class Resolver:
         verbs = [VERBS[sign] + parameter for sign, parameter in STEP.findall(found["mdf"])]
         verbs += [verb for verb in query.get("ibiurl.verblist", "").split() if verb not in verbs]
         is_original = query.get("ibiurl.requireditemstatus") == "Original"
-        ibi, path, seen = found["ibi"], found["path"] or "", set[tuple[str, tuple[str, ...]]]()
+        ibi, path, seen = found["ibi"], unquote(found["path"] or "", "latin-1"), set[tuple[str, tuple[str, ...]]]()
+        reader = reader if self.fault in ("", "utf-8") else self.fault
         for _ in range(MOST_HOPS):
             if (ibi.lower(), tuple(verbs)) in seen:
                 break
@@ -302,6 +308,9 @@ class Orders:
         match order:
             case {"do": "register", "service": str(service), "key": str(key)}:
                 self.resolver.registered[service.lower()] = key
+                return None
+            case {"do": "err", "fault": str(fault)}:
+                self.resolver.fault = fault
                 return None
             case {"do": "messages"}:
                 with self.resolver.lock:
