@@ -50,10 +50,10 @@ def test_neither_import_nor_explain_loads_a_table_of_the_package(code: str) -> N
 
 
 def test_a_table_is_read_when_it_is_first_asked_for() -> None:
-    modules = "ibi.archive.licences, ibi.archive.referrers, ibi.model.coar_types"
+    modules = "ibi.archive.licences, ibi.archive.referrers, ibi.model.item_types"
     read_by = "pkgutil"
     assert read_by not in modules_loaded_by(f"import {modules}")
-    assert read_by in modules_loaded_by(f"import {modules}\nibi.model.coar_types.coar_types()")
+    assert read_by in modules_loaded_by(f"import {modules}\nibi.model.item_types.coar_types()")
 
 
 def test_import_ibi_loads_neither_links_nor_messages_before_they_are_used() -> None:

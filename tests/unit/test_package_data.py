@@ -55,9 +55,9 @@ def test_known_licences_have_terms_and_groups_that_pages_have_words_for() -> Non
         assert group in {each.value for each in LicenceGroup}
 
 
-def test_coar_types_stand_in_groups_that_begin_with_one() -> None:
+def test_item_types_stand_in_groups_that_begin_with_one() -> None:
     before = ("", -1)
-    for kind, depth, *_ in rows("model/coar_types.tsv"):
+    for kind, depth, *_ in rows("model/item_types.tsv"):
         assert kind in {each.value for each in ResourceType}
         assert 0 <= int(depth) <= before[1] + 1
         assert kind == before[0] or depth == "0"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Day, Run, Work, WorkKind, citation, end_sentence
+from ibi.archive.citation.work import Day, Run, Work, citation, end_sentence
+from ibi.model.item_types import WorkKind
 
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
 _MOST_AUTHORS: Final = 3

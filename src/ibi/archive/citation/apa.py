@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Run, Work, WorkKind, citation, end_sentence
+from ibi.archive.citation.work import Run, Work, citation, end_sentence
+from ibi.model.item_types import WorkKind
 
 _MOST_AUTHORS: Final = 20
 """With more authors, the first nineteen and the last are named (§9.8)."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Day, IdentifierScheme, Work, WorkKind
+from ibi.archive.citation.work import Day, IdentifierScheme, Work
+from ibi.model.item_types import WorkKind
 from ibi.model.metadata import Licence, Orcid
 
 _SOURCES: Final = {
@@ -20,21 +21,6 @@ _SOURCES: Final = {
 _PUBLISHER_TAGS: Final = {
     WorkKind.THESIS: "citation_dissertation_institution",
     WorkKind.REPORT: "citation_technical_report_institution",
-}
-_TYPES: Final = {
-    WorkKind.ARTICLE: "ScholarlyArticle",
-    WorkKind.BOOK: "Book",
-    WorkKind.CHAPTER: "Chapter",
-    WorkKind.CONFERENCE: "ScholarlyArticle",
-    WorkKind.THESIS: "Thesis",
-    WorkKind.REPORT: "Report",
-    WorkKind.DATASET: "Dataset",
-    WorkKind.SOFTWARE: "SoftwareApplication",
-    WorkKind.IMAGE: "ImageObject",
-    WorkKind.FILM: "VideoObject",
-    WorkKind.SOUND: "AudioObject",
-    WorkKind.PAGE: "WebPage",
-    WorkKind.OTHER: "CreativeWork",
 }
 
 
@@ -73,7 +59,7 @@ def json_ld(work: Work, licence: Licence | None = None) -> dict[str, Any]:
     """Return the item in the vocabulary of schema.org."""
     description: dict[str, Any] = {
         "@context": "https://schema.org",
-        "@type": _TYPES[work.kind],
+        "@type": work.type.schema_org,
         "@id": work.url,
         "url": work.url,
         "identifier": _identifiers(work),
@@ -131,13 +117,8 @@ _SPECIALS: Final = str.maketrans(
 )
 _URL_SPECIALS: Final = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", " ": "%20"})
 _MASTER: Final = re.compile("mestr|master|maestr|dissertaç", re.IGNORECASE)
-_BIBTEX_TYPES: Final = {WorkKind.BOOK: "book", WorkKind.REPORT: "techreport"}
 # These types need the work that they are part of.
-_PARTS: Final = {
-    WorkKind.ARTICLE: ("article", "journal"),
-    WorkKind.CHAPTER: ("incollection", "booktitle"),
-    WorkKind.CONFERENCE: ("inproceedings", "booktitle"),
-}
+_SOURCE_FIELDS: Final = {"article": "journal", "incollection": "booktitle", "inproceedings": "booktitle"}
 _PUBLISHERS: Final = {"techreport": "institution", "phdthesis": "school", "mastersthesis": "school"}
 
 
@@ -153,11 +134,10 @@ def bibtex(work: Work) -> str:
 
 
 def _type(work: Work) -> str:
+    kind = work.type.bibtex
     if work.kind is WorkKind.THESIS:
-        return "mastersthesis" if _MASTER.search(work.genre or "") else "phdthesis"
-    if work.kind in _PARTS and work.source is not None:
-        return _PARTS[work.kind][0]
-    return _BIBTEX_TYPES.get(work.kind, "misc")
+        return "mastersthesis" if _MASTER.search(work.genre or "") else kind
+    return "misc" if kind in _SOURCE_FIELDS and work.source is None else kind
 
 
 def _key(work: Work) -> str:
@@ -176,8 +156,8 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
     yield "year", f"{{{work.dated.year:04}}}"
     if work.dated.month is not None:
         yield "month", _MONTHS[work.dated.month - 1]
-    if kind in {entry for entry, _ in _PARTS.values()}:
-        yield _PARTS[work.kind][1], _text(work.source or "")
+    if kind in _SOURCE_FIELDS:
+        yield _SOURCE_FIELDS[kind], _text(work.source or "")
     place = work.place
     pages = place.pages.replace("–", "--")
     for name, value in (
@@ -231,30 +211,13 @@ def _escape(text: str) -> str:
     return text.translate(_SPECIALS)
 
 
-_RIS_TYPES: Final = {
-    WorkKind.ARTICLE: "JOUR",
-    WorkKind.BOOK: "BOOK",
-    WorkKind.CHAPTER: "CHAP",
-    WorkKind.CONFERENCE: "CPAPER",
-    WorkKind.THESIS: "THES",
-    WorkKind.REPORT: "RPRT",
-    WorkKind.DATASET: "DATA",
-    WorkKind.SOFTWARE: "COMP",
-    WorkKind.IMAGE: "FIGURE",
-    WorkKind.FILM: "VIDEO",
-    WorkKind.SOUND: "SOUND",
-    WorkKind.PAGE: "ELEC",
-    WorkKind.OTHER: "GEN",
-}
-
-
 def ris(work: Work, accessed: Day | None = None) -> str:
     """Return the record. Each line has a tag, two spaces, a hyphen, a space and a value, and ends with CR LF."""
     return "".join(f"{tag}  - {value}\r\n" for tag, value in _lines(work, accessed))
 
 
 def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
-    yield "TY", _RIS_TYPES[work.kind]
+    yield "TY", work.type.ris
     yield "ID", work.label
     yield "TI", work.title
     yield from (("AU", author.inverted) for author in work.authors)

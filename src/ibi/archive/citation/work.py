@@ -17,7 +17,8 @@ from ibi.archive.citation.names import Name, one_line, read_name
 from ibi.instant import Instant, civil
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
-from ibi.model.metadata import IssueDate, Orcid, ResourceType, issue_date
+from ibi.model.item_types import TypeNames, WorkKind, type_names_of
+from ibi.model.metadata import IssueDate, Orcid, issue_date
 from ibi.safe_text import close_directions
 
 MOST_IDENTIFIERS: Final = 20
@@ -147,60 +148,6 @@ class Day:
         return f"{self.year:04}-{self.month:02}-{self.day:02}"
 
 
-class WorkKind(StrEnum):
-    """The kinds of works that citations distinguish. The value is the type of CSL."""
-
-    ARTICLE = "article-journal"
-    BOOK = "book"
-    CHAPTER = "chapter"
-    CONFERENCE = "paper-conference"
-    THESIS = "thesis"
-    REPORT = "report"
-    DATASET = "dataset"
-    SOFTWARE = "software"
-    IMAGE = "graphic"
-    FILM = "motion_picture"
-    SOUND = "song"
-    PAGE = "webpage"
-    OTHER = "document"
-
-
-# Words of `dc:type`, in the languages most frequent here. The first word that a type contains decides.
-_BY_WORD: Final = (
-    ("thesis", WorkKind.THESIS),
-    ("tese", WorkKind.THESIS),
-    ("tesis", WorkKind.THESIS),
-    ("thèse", WorkKind.THESIS),
-    ("disserta", WorkKind.THESIS),
-    ("chapter", WorkKind.CHAPTER),
-    ("capítulo", WorkKind.CHAPTER),
-    ("conference", WorkKind.CONFERENCE),
-    ("proceedings", WorkKind.CONFERENCE),
-    ("congresso", WorkKind.CONFERENCE),
-    ("evento", WorkKind.CONFERENCE),
-    ("report", WorkKind.REPORT),
-    ("relatório", WorkKind.REPORT),
-    ("informe", WorkKind.REPORT),
-    ("article", WorkKind.ARTICLE),
-    ("artigo", WorkKind.ARTICLE),
-    ("artículo", WorkKind.ARTICLE),
-    ("periódico", WorkKind.ARTICLE),
-    ("book", WorkKind.BOOK),
-    ("livro", WorkKind.BOOK),
-    ("libro", WorkKind.BOOK),
-)
-_BY_TYPE: Final = {
-    ResourceType.DATASET: WorkKind.DATASET,
-    ResourceType.SOFTWARE: WorkKind.SOFTWARE,
-    ResourceType.IMAGE: WorkKind.IMAGE,
-    ResourceType.STILL_IMAGE: WorkKind.IMAGE,
-    ResourceType.MOVING_IMAGE: WorkKind.FILM,
-    ResourceType.SOUND: WorkKind.SOUND,
-    ResourceType.SERVICE: WorkKind.PAGE,
-    ResourceType.INTERACTIVE_RESOURCE: WorkKind.PAGE,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class PlaceInSource:
     """The place of a work within its source."""
@@ -244,7 +191,7 @@ class Work:
 
     label: str
     url: str
-    kind: WorkKind
+    type: TypeNames
     genre: str | None
     """The kind in the words of the description."""
     title: str
@@ -267,6 +214,10 @@ class Work:
     place: PlaceInSource = PlaceInSource()
 
     @property
+    def kind(self) -> WorkKind:
+        return self.type.csl
+
+    @property
     def dated(self) -> IssueDate:
         """The date of issue in the description. Without one, the year of the label, when the item was named."""
         return IssueDate(self.named_in) if self.issued is None else self.issued
@@ -285,7 +236,7 @@ def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
     return Work(
         label=(item.labels.ibip or item.rep).spelling,
         url=one_line(url).replace(" ", "%20"),
-        kind=_kind(item),
+        type=type_names_of(metadata),
         genre=_first(map(str, metadata.type)),
         title=_first(metadata.titles(item.language)) or item.rep.spelling,
         authors=tuple(map(read_name, creators)),
@@ -310,16 +261,6 @@ def _first(texts: Iterable[str], longest: int = _LONGEST) -> str | None:
 def _line(text: str, longest: int) -> str:
     """Return a text on one line, of at most `longest` characters. Only the start of a very long text is processed."""
     return close_directions(one_line(text[: 10 * longest])[:longest].rstrip())
-
-
-def _kind(item: Item) -> WorkKind:
-    for text in item.metadata.type:
-        lowered = text.value.lower()
-        for word, kind in _BY_WORD:
-            if word in lowered:
-                return kind
-    resource_type = item.metadata.resource_type
-    return WorkKind.OTHER if resource_type is None else _BY_TYPE.get(resource_type, WorkKind.OTHER)
 
 
 _ENDS = (".", "!", "?", "…", "。")

@@ -20,6 +20,7 @@ from ibi.archive.importing.imported import (
     ImportFormat,
     UnreadableRecord,
 )
+from ibi.model.item_types import ReadFrom, find_type_of_format
 
 _SPACE: Final = re.compile(r"\s*")
 _WORD: Final = re.compile(r"[^\s{}()\",=#%@\\]+")
@@ -275,35 +276,6 @@ def _bare(tex: str) -> str:
 
 # --- descriptions -----------------------------------------------------------------------------------------------------
 
-_KINDS: Final = {
-    "article": "c_6501",
-    "book": "c_2f33",
-    "booklet": "c_2f33",
-    "mvbook": "c_2f33",
-    "inbook": "c_3248",
-    "incollection": "c_3248",
-    "suppbook": "c_3248",
-    "collection": "c_2f33",
-    "inproceedings": "c_5794",
-    "conference": "c_5794",
-    "proceedings": "c_f744",
-    "phdthesis": "c_db06",
-    "mastersthesis": "c_bdcc",
-    "thesis": "c_46ec",
-    "techreport": "c_18gh",
-    "report": "c_93fc",
-    "manual": "c_71bd",
-    "unpublished": "c_0040",
-    "patent": "c_15cd",
-    "dataset": "c_ddb1",
-    "software": "c_5ce6",
-    "online": "c_7ad9",
-    "www": "c_7ad9",
-    "image": "c_c513",
-    "video": "c_12ce",
-    "audio": "c_18cc",
-    "periodical": "c_0640",
-}
 _TEXTS: Final = {
     "publisher": "publisher",
     "school": "publisher",
@@ -354,7 +326,7 @@ def _record(entry: BibEntry) -> ImportedRecord:
     for name in ("copyright", "license", "licence", "rights"):
         if fields.get(name):
             builder.licence(name, _bare(fields.pop(name)))
-    builder.kind("type", _KINDS.get(entry.kind), plain_text(fields.pop("type", "")))
+    builder.kind("type", find_type_of_format(ReadFrom.BIBTEX, entry.kind), plain_text(fields.pop("type", "")))
     builder.pass_over(*(name for name in fields if name not in _IGNORED and fields[name].strip()))
     return builder.build()
 

@@ -18,8 +18,8 @@ from ibi.archive.importing.imported import (
     UnreadableRecord,
 )
 from ibi.model.errors import InvalidDocument
+from ibi.model.item_types import ReadFrom, find_type_of_format
 from ibi.model.json_fields import decode_document
-from ibi.model.metadata import ResourceType
 
 Members = dict[str, Any]
 _MOST_LISTED: Final = 20_000
@@ -78,48 +78,6 @@ def _objects(value: object) -> list[Members]:
     return [each for each in listed[:_MOST_LISTED] if isinstance(each, dict)]
 
 
-_CSL_KINDS: Final = {
-    "article": "c_816b",
-    "article-journal": "c_6501",
-    "journal-article": "c_6501",
-    "article-magazine": "c_18cf",
-    "article-newspaper": "c_998f",
-    "book": "c_2f33",
-    "monograph": "c_2f33",
-    "edited-book": "c_2f33",
-    "reference-book": "c_2f33",
-    "chapter": "c_3248",
-    "book-chapter": "c_3248",
-    "book-section": "c_3248",
-    "book-part": "c_3248",
-    "paper-conference": "c_5794",
-    "proceedings-article": "c_5794",
-    "proceedings": "c_f744",
-    "thesis": "c_46ec",
-    "dissertation": "c_46ec",
-    "report": "c_93fc",
-    "posted-content": "c_816b",
-    "peer-review": "H9BQ-739P",
-    "dataset": "c_ddb1",
-    "software": "c_5ce6",
-    "graphic": "c_ecc8",
-    "figure": "c_ecc8",
-    "map": "c_12cd",
-    "motion_picture": "c_8a7e",
-    "broadcast": "c_12ce",
-    "song": "c_18cc",
-    "musical_score": "c_18cw",
-    "webpage": "c_7ad9",
-    "post-weblog": "c_6947",
-    "patent": "c_15cd",
-    "review": "c_efa0",
-    "review-book": "c_ba08",
-    "manuscript": "c_0040",
-    "speech": "c_8544",
-    "personal_communication": "c_0857",
-    "journal": "c_0640",
-    "journal-issue": "c_0640",
-}
 _PEOPLE: Final = (("author", "creator"), ("editor", "contributor"), ("translator", "contributor"))
 _DATES: Final = ("issued", "published", "published-print", "published-online", "created")
 _RELATIONS: Final = {
@@ -174,7 +132,7 @@ def _csl(work: Members) -> ImportedRecord:
     for licence in _objects(work.get("license"))[:5]:
         builder.licence("license", _text(licence.get("URL")))
     _add_csl_links(builder, work)
-    builder.kind("type", _CSL_KINDS.get(_text(work.get("type"))), _text(work.get("genre")) or None)
+    builder.kind("type", find_type_of_format(ReadFrom.CSL, _text(work.get("type"))), _text(work.get("genre")) or None)
     if not is_crossref:  # Crossref adds much about its own service
         builder.pass_over(*(name for name in work if name not in _CSL_READ and name not in ("id", "citation-key")))
     return builder.build()
@@ -242,35 +200,6 @@ def _add_csl_links(builder: DescriptionBuilder, work: Members) -> None:
             builder.related(f"relation {name}", _RELATIONS.get(name, str(name)), scheme, _text(other.get("id")))
 
 
-_GENERAL: Final = {
-    "Audiovisual": "c_12ce",
-    "Book": "c_2f33",
-    "BookChapter": "c_3248",
-    "Collection": "RMP5-3GQ6",
-    "ComputationalNotebook": "c_5ce6",
-    "ConferencePaper": "c_5794",
-    "ConferenceProceeding": "c_f744",
-    "DataPaper": "c_beb9",
-    "Dataset": "c_ddb1",
-    "Dissertation": "c_46ec",
-    "Image": "c_c513",
-    "InteractiveResource": "c_e9a0",
-    "Journal": "c_0640",
-    "JournalArticle": "c_6501",
-    "OutputManagementPlan": "c_ab20",
-    "PeerReview": "H9BQ-739P",
-    "Preprint": "c_816b",
-    "Report": "c_93fc",
-    "Software": "c_5ce6",
-    "Sound": "c_18cc",
-    "Text": "c_18cf",
-    "Workflow": "c_393c",
-}
-_OTHER_KINDS: Final = {
-    "Event": ResourceType.EVENT,
-    "PhysicalObject": ResourceType.PHYSICAL_OBJECT,
-    "Service": ResourceType.SERVICE,
-}
 _SCHEMES: Final = {
     name: scheme
     for scheme, names in {
@@ -325,9 +254,9 @@ def _datacite(work: Members) -> ImportedRecord:
         builder.language("language", language)
     types = work.get("types")
     if isinstance(types, dict):
-        general = _text(types.get("resourceTypeGeneral"))
+        general = find_type_of_format(ReadFrom.DATACITE, _text(types.get("resourceTypeGeneral")))
         own = _text(types.get("resourceType")) or None
-        builder.kind("types", _GENERAL.get(general), own, _OTHER_KINDS.get(general))
+        builder.kind("types", general, own)
     _add_datacite_links(builder, work)
     builder.pass_over(
         *(name for name in work if name not in _DATACITE_READ and not name.endswith("Count") and name not in _OF_THEIRS)

@@ -17,7 +17,6 @@ from ibi.archive.citation.names import one_line
 from ibi.archive.licences import find_licence, read_licence
 from ibi.errors import InvalidInput
 from ibi.languages import LanguageTag
-from ibi.model.coar_types import find_coar_type, with_coar_type
 from ibi.model.description_values import (
     MOST_AFFILIATIONS,
     Affiliation,
@@ -27,7 +26,8 @@ from ibi.model.description_values import (
     RelationKind,
     Ror,
 )
-from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, ResourceType, Text, checked_date
+from ibi.model.item_types import ItemType, find_coar_type, with_coar_type
+from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 
 MOST_IMPORTED: Final = 250_000
 """Characters read at once."""
@@ -103,8 +103,7 @@ class DescriptionBuilder:
         self._format, self._pieces = format_, 0
         self._values: dict[str, list[Any]] = {}
         self._licence: Any = None
-        self._coar: str | None = None
-        self._kind: ResourceType | None = None
+        self._type: ItemType | None = None
         self._language: LanguageTag | None = None
         self._passed_over: dict[str, None] = {}
 
@@ -195,15 +194,15 @@ class DescriptionBuilder:
         elif find_licence(said) is None:
             self.text(member, "rights", said)
 
-    def kind(self, member: str, coar: str | None, own: str | None = None, kind: ResourceType | None = None) -> None:
-        """Add the kind of work: a code of COAR, or a kind of DCMI. `own` are the record's words for it."""
-        self._coar, self._kind = self._coar or coar, self._kind or kind
+    def kind(self, member: str, found: ItemType | None, own: str | None = None) -> None:
+        """Add the type of the work. `own` are the record's words for it."""
+        self._type = self._type or found
         if own is not None and own.strip() and len(own) < 200:
             known = find_coar_type(own)
             if known is None:
                 self.text(member, "type", own)
             else:
-                self._coar = known.code
+                self._type = known
 
     def language(self, member: str, text: str) -> None:
         found = self._convert_value(member, read_language, text)
@@ -231,13 +230,13 @@ class DescriptionBuilder:
         if not self._values.keys() & {"title", "creator", "identifier", "description"}:
             raise UnreadableRecord("", 0, "it has neither a title nor authors")
         bounded = {name: tuple(values) for name, values in self._values.items()}
+        kind = None if self._type is None else self._type.kind
         try:
-            metadata = DescriptiveMetadata(**bounded, licence=self._licence, resource_type=self._kind)
+            metadata = DescriptiveMetadata(**bounded, licence=self._licence, resource_type=kind)
         except InvalidInput as error:
             raise UnreadableRecord("", 0, error.reason, **error.details) from error
-        coar = None if self._coar is None else find_coar_type(self._coar)
-        if coar is not None:
-            metadata = with_coar_type(metadata, coar)
+        if self._type is not None and self._type.code:
+            metadata = with_coar_type(metadata, self._type)
         return ImportedRecord(self._format, metadata.with_kind(), self._language, tuple(self._passed_over))
 
 

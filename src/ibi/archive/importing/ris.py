@@ -14,45 +14,9 @@ from ibi.archive.importing.imported import (
     ImportFormat,
     UnreadableRecord,
 )
+from ibi.model.item_types import ReadFrom, find_type_of_format
 
 _LINE: Final = re.compile(r"([A-Z][A-Z0-9]) {0,2}- ?(.*)", re.DOTALL)
-_KINDS: Final = {
-    "ABST": "c_18cf",
-    "AGGR": "ACF7-8YT9",
-    "ART": "c_c513",
-    "BLOG": "c_6947",
-    "BOOK": "c_2f33",
-    "CHAP": "c_3248",
-    "COMP": "c_5ce6",
-    "CONF": "c_f744",
-    "CPAPER": "c_5794",
-    "DATA": "c_ddb1",
-    "DBASE": "c_ddb1",
-    "EBOOK": "c_2f33",
-    "ECHAP": "c_3248",
-    "EDBOOK": "c_2f33",
-    "EJOUR": "c_6501",
-    "ELEC": "c_7ad9",
-    "FIGURE": "c_ecc8",
-    "INPR": "c_816b",
-    "JFULL": "c_0640",
-    "JOUR": "c_6501",
-    "MANSCPT": "c_0040",
-    "MAP": "c_12cd",
-    "MGZN": "c_2cd9",
-    "MPCT": "c_8a7e",
-    "MUSIC": "c_18cw",
-    "NEWS": "c_998f",
-    "PAT": "c_15cd",
-    "PCOMM": "c_0857",
-    "RPRT": "c_93fc",
-    "SLIDE": "R60J-J5BD",
-    "SOUND": "c_18cc",
-    "THES": "c_46ec",
-    "UNPB": "c_0040",
-    "VIDEO": "c_12ce",
-    "WEB": "c_7ad9",
-}
 # The first tag that is present counts; the others repeat it in other words.
 _FIRST: Final = (
     (("TI", "T1", "CT"), "title"),
@@ -142,7 +106,7 @@ def _record(tags: Tags) -> ImportedRecord:
     for value in tags.pop("LA", ()):
         builder.language("LA", value)
     kind = "".join(tags.pop("TY", [])[:1]).upper()
-    builder.kind("TY", _KINDS.get(kind), "".join(tags.pop("M3", [])[:1]))
+    builder.kind("TY", find_type_of_format(ReadFrom.RIS, kind), "".join(tags.pop("M3", [])[:1]))
     builder.pass_over(*(tag for tag, values in tags.items() if tag not in _IGNORED and any(values)))
     return builder.build()
 

@@ -18,7 +18,6 @@ from ibi.archive.importing.reading import read_records
 from ibi.archive.licences import read_licence
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
-from ibi.model.coar_types import coar_type_of, find_coar_type, with_coar_type
 from ibi.model.description_values import (
     MOST_AFFILIATIONS,
     Affiliation,
@@ -32,6 +31,7 @@ from ibi.model.description_values import (
 from ibi.model.draft import Description, DraftRecord, Refused, RefusedValue
 from ibi.model.errors import InvalidMetadata
 from ibi.model.file import check_file_name
+from ibi.model.item_types import coar_type_of, find_coar_type, with_coar_type
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import network
 from ibi.web.pages.field_choices import check_embargo_day, check_embargo_reason, find_language

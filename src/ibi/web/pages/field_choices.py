@@ -17,8 +17,8 @@ from ibi.archive.licences import KnownLicence, LicenceGroup, LicenceTerm, common
 from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
-from ibi.model.coar_types import coar_types
 from ibi.model.description_values import RelationKind
+from ibi.model.item_types import coar_types
 from ibi.web.pages.reader import PAGE_LANGUAGES, language_name, locale_of, message, translations
 
 

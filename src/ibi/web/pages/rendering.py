@@ -32,7 +32,7 @@ from starlette.types import Scope
 from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
 from ibi.model.account import Role
-from ibi.model.coar_types import find_coar_type
+from ibi.model.item_types import find_coar_type
 from ibi.origin import InvalidOrigin, Origin
 from ibi.safe_text import close_directions
 from ibi.web.http.request import raw_target

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
-from ibi.archive.citation.work import PlaceInSource, WorkKind, read_place
+from ibi.archive.citation.work import PlaceInSource, read_place
 from ibi.archive.importing.bibtex import read_bibtex as import_bibtex
+from ibi.model.item_types import WorkKind
 from ibi.model.metadata import Licence, ResourceType
 from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
 from tests.unit.archive.citation.works import ACCESSED, BANON, URL, cited
