@@ -161,7 +161,8 @@ def _group_of_kind(kind: ResourceType) -> ItemType:
     return next(each for each in item_types() if each.kind is kind and each.depth == 0)
 
 
-# Words of `dc:type`, in the languages most frequent here. The first word that a type contains decides.
+# Words of types that are no labels of COAR, in the languages most frequent here. The first word that a type contains
+# decides.
 _CODES_BY_WORD: Final = (
     ("thesis", "c_46ec"),
     ("tese", "c_46ec"),
@@ -190,16 +191,23 @@ _CODES_BY_WORD: Final = (
 def type_names_of(metadata: DescriptiveMetadata) -> TypeNames:
     """Return the names of the type of a description, in other formats.
 
-    1. A type contains a known word: use the type that the word means.
-    2. No type does: use the DCMI type.
-    3. No DCMI type: use the names of an item without a type.
+    The candidates are the COAR types, or the types by a known word, in `type`; then the DCMI type.
+
+    1. Citations distinguish a candidate from other documents: the first such candidate decides.
+    2. They distinguish none: the first candidate decides.
+    3. No candidate: the item is untyped.
     """
-    for text in metadata.type:
-        lowered = text.value.lower()
-        for word, code in _CODES_BY_WORD:
-            if word in lowered:
-                return _types_by_word()[code].names
-    return UNTYPED if metadata.resource_type is None else _group_of_kind(metadata.resource_type).names
+    found = [each for text in metadata.type if (each := _find_type_in_words(text.value)) is not None]
+    if metadata.resource_type is not None:
+        found.append(_group_of_kind(metadata.resource_type))
+    candidates = [each.names for each in found]
+    return next((names for names in candidates if names.csl is not WorkKind.OTHER), (*candidates, UNTYPED)[0])
+
+
+def _find_type_in_words(text: str) -> ItemType | None:
+    lowered = text.lower()
+    by_word = next((code for word, code in _CODES_BY_WORD if word in lowered), "")
+    return find_coar_type(text) or _types_by_word().get(by_word)
 
 
 def with_coar_type(metadata: DescriptiveMetadata, chosen: ItemType | None) -> DescriptiveMetadata:

@@ -6,6 +6,7 @@ import pytest
 
 from ibi.model.item_types import (
     UNTYPED,
+    ItemType,
     ReadFrom,
     coar_type_of,
     coar_types,
@@ -118,3 +119,21 @@ def test_a_word_in_a_type_decides_before_the_dcmi_type() -> None:
     assert thesis == ("thesis", "Thesis", "phdthesis", "THES")
     assert type_names_of(DescriptiveMetadata(type=(notes,), resource_type=ResourceType.SOUND)).ris == "SOUND"
     assert type_names_of(DescriptiveMetadata(type=(notes,))) == UNTYPED == type_names_of(DescriptiveMetadata())
+
+
+@pytest.mark.parametrize("each", coar_types(), ids=lambda each: each.en)
+def test_a_type_has_the_same_names_in_whichever_language_it_is_said(each: ItemType) -> None:
+    said = {label for label in (each.en, each.pt, each.es) if find_coar_type(label) == each}
+    for label in said:
+        assert (
+            type_names_of(DescriptiveMetadata(type=(Text(label.capitalize()),), resource_type=each.kind)) == each.names
+        )
+    assert type_names_of(with_coar_type(DescriptiveMetadata(), each)) == each.names
+
+
+def test_a_type_that_citations_do_not_distinguish_leaves_the_decision_to_the_next() -> None:
+    preprint, article = Text("preprint"), Text("Artigo aceito")
+    assert type_names_of(DescriptiveMetadata(type=(preprint, article))).ris == "JOUR"
+    assert type_names_of(DescriptiveMetadata(type=(preprint,), resource_type=ResourceType.SOUND)).ris == "SOUND"
+    assert type_names_of(DescriptiveMetadata(type=(Text("book review"), preprint))).schema_org == "Review"
+    assert type_names_of(DescriptiveMetadata(resource_type=ResourceType.EVENT)).schema_org == "Event"

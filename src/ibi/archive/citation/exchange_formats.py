@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Day, IdentifierScheme, Work
-from ibi.model.item_types import WorkKind
+from ibi.model.item_types import WorkKind, find_coar_type
 from ibi.model.metadata import Licence, Orcid
 
 _SOURCES: Final = {
@@ -135,7 +135,7 @@ def bibtex(work: Work) -> str:
 
 def _type(work: Work) -> str:
     kind = work.type.bibtex
-    if work.kind is WorkKind.THESIS:
+    if work.kind is WorkKind.THESIS and find_coar_type(work.genre or "") is None:
         return "mastersthesis" if _MASTER.search(work.genre or "") else kind
     return "misc" if kind in _SOURCE_FIELDS and work.source is None else kind
 

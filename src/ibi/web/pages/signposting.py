@@ -17,7 +17,8 @@ from ibi.archive.citation.work import Day, Work, work_of
 from ibi.federation.notification import INBOX
 from ibi.instant import Instant
 from ibi.model.item import Item
-from ibi.model.metadata import Licence, ResourceType
+from ibi.model.item_types import type_names_of
+from ibi.model.metadata import Licence
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.headers import PDF
@@ -41,19 +42,6 @@ FORMATS: Final[Mapping[str, str]] = {
 }
 """The metadata formats for programs, and their media types."""
 
-_TYPES: Final = {
-    ResourceType.COLLECTION: "Collection",
-    ResourceType.DATASET: "Dataset",
-    ResourceType.EVENT: "Event",
-    ResourceType.IMAGE: "ImageObject",
-    ResourceType.INTERACTIVE_RESOURCE: "WebApplication",
-    ResourceType.MOVING_IMAGE: "VideoObject",
-    ResourceType.SERVICE: "Service",
-    ResourceType.SOFTWARE: "SoftwareSourceCode",
-    ResourceType.SOUND: "AudioObject",
-    ResourceType.STILL_IMAGE: "ImageObject",
-    ResourceType.TEXT: "ScholarlyArticle",
-}
 # RFC 8288 §3: the text between < and > is a URI reference, and a header is ASCII.
 _NOT_IN_URI: Final = re.compile(r"[^!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]")
 
@@ -87,8 +75,7 @@ def _links(site: ArchiveSite, item: Item) -> Iterator[str]:
     for media, url in alternates(site, item):
         yield _link(url, "describedby", media)
     yield _link("https://schema.org/AboutPage", "type")
-    kind = item.metadata.resource_type
-    yield _link(f"https://schema.org/{_TYPES.get(kind, 'CreativeWork') if kind else 'CreativeWork'}", "type")
+    yield _link(f"https://schema.org/{type_names_of(item.metadata).schema_org}", "type")
     for agent in item.metadata.creator[:MOST_ITEMS]:
         if agent.orcid is not None:
             yield _link(agent.orcid.url, "author")

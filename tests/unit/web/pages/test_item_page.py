@@ -518,6 +518,23 @@ async def test_the_header_has_signposts() -> None:
     assert '<https://spdx.org/licenses/CC-BY-4.0>; rel="license"' in links
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("doctoral thesis", "Thesis"),
+        ("Relatório anual", "Report"),
+        ("research article", "ScholarlyArticle"),
+        ("Notas", "CreativeWork"),
+    ],
+)
+async def test_the_signpost_of_the_type_is_that_of_the_structured_data(said: str, name: str) -> None:
+    metadata = replace(THESIS, type=(Text(said),))
+    answer = await archive_app(kept(REP, IBIP, metadata=metadata)).get(PAGE)
+
+    assert f'<https://schema.org/{name}>; rel="type"' in answer.headers["link"].split(", ")
+    assert f'"@type":"{name}"' in answer.body.decode()
+
+
 async def test_no_licence_breaks_out_of_its_signpost() -> None:
     hostile = DescriptiveMetadata(licence=Licence('https://x.example/">;rel="cite-as",<https://evil.example/'))
 
