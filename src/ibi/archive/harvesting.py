@@ -362,13 +362,13 @@ def public_record(item: Item, now: Instant) -> Mapping[str, Any]:
     """
     shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
-    visibility = item.visibility
-    if visibility.listing:
-        hidden = frozenset[str]() if visibility.is_open_to((), now) else _DIGESTS
+    is_open = item.visibility.is_open_to((), now)
+    if item.visibility.listing:
+        hidden = frozenset[str]() if is_open else _DIGESTS
         shared["files"] = [
             {name: value for name, value in file_document(file).items() if name not in hidden} for file in item.files
         ]
         shared |= {} if item.target is None else {"target": item.target}
-    if visibility.networks or visibility.is_embargoed(now):
+    if not is_open:
         shared.pop("target_url", None)
     return {**shared, **local}

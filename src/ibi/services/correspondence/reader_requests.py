@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
+from ibi.accounts.file_access import access_by_link, is_withheld_from_some
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
 from ibi.archive.errors import UnknownItem
 from ibi.archive.reader_requests import (
@@ -108,7 +109,7 @@ class ReaderRequests:
 
     def is_withheld(self, item: Item) -> bool:
         """Return whether some readers do not get the files."""
-        return bool(item.files) and not item.visibility.is_open_to((), self._clocks.read().wall)
+        return is_withheld_from_some(item, self._clocks.read().wall)
 
     def _add(self, kind: RequestKind, item: Item, asked: Asked, network: str) -> ReaderInquiry:
         now = self._now()
@@ -233,7 +234,7 @@ class ReaderRequests:
         """Return the request and item of a valid link. `LinkOver` otherwise, whatever the reason."""
         request = self._store.find_digest(_digest(words))
         item = None if request is None else self._item_of(request)
-        if request is None or item is None or item.state is State.DELETED or not request.is_open(self._now()):
+        if request is None or not access_by_link(item, request, self._now()):
             raise LinkOver()
         return AskedFor(request, item)
 

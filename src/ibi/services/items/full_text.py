@@ -19,6 +19,7 @@ from typing import Final
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from ibi.accounts.file_access import access_by_address
 from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
 from ibi.archive.search_terms import MarkedText, ScanBudget, Terms, are_fields_met, line_of_text, read_terms
 from ibi.errors import IbiError
@@ -100,7 +101,7 @@ class FullTextWorker:
     def _look_at(self, name: RepositoryName) -> None:
         item, now = self._catalog.find(name), Instant(int(self._now()))
         self._drop_previews(name, item)
-        if item is None or item.state is State.DELETED or not item.visibility.is_open_to((), now):
+        if item is None or item.state is State.DELETED or not access_by_address(item, (), now):
             self._index.remove(name)
             if item is not None and item.visibility.embargo is not None and item.visibility.is_embargoed(now):
                 self._index.postpone(name, item.visibility.embargo.seconds + 1)
@@ -216,7 +217,7 @@ class FullTextSearch:
         entry, now = entry_of(item), self._now()
         return (
             entry is not None
-            and item.visibility.is_open_to((), now)
+            and bool(access_by_address(item, (), now))
             and meets(entry, query.filters, day_word(now.seconds))
             and are_fields_met(entry, terms)
             and (item.visibility.listing or self._is_found_by_main_file(item))

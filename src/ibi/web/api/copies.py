@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.accounts.rights import Belonging
+from ibi.accounts.file_access import require_access_of_program
 from ibi.archive.copies import SandboxItem, read_source, read_wanted
 from ibi.errors import IbiError
 from ibi.label import Label, parse
@@ -27,7 +27,6 @@ from ibi.resources.copies import CopyJobItem, CopyJobResource, CopyJobsResource
 from ibi.services.copies.giving import LARGEST_INLINE, ObjectGiving
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.web.api.authentication import Callers
-from ibi.web.api.item_content import require_readable
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.http.body import NO_STORE, short_json
 from ibi.web.http.errors import problem_details
@@ -209,7 +208,7 @@ class ObjectPages:
         def judge(item: Item) -> None:
             if not is_near and (self._giving.is_sandbox or not item.rep.is_global):
                 raise SandboxItem(label=str(item.rep), reason="it is given to programs on the same machine alone")
-            require_readable(who, Belonging.of(item, service, now))
+            require_access_of_program(item, service, who, now)
             if who is None and not item.visibility.listing:
                 raise ListingNotPermitted(label=str(item.rep))
 

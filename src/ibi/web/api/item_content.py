@@ -18,12 +18,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from ibi.accounts.errors import NotAuthenticated
-from ibi.accounts.rights import Belonging, ItemAct, require_right
+from ibi.accounts.file_access import require_access_of_program
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import encoded_path
 from ibi.label import Label
-from ibi.model.account import Actor, Scope
+from ibi.model.account import Scope
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
@@ -40,17 +39,6 @@ from ibi.web.http.request_errors import ItemDeleted, ListingNotPermitted, Method
 
 _JSON: Final = "application/json"
 _DRAFT_METHODS: Final = "DELETE, PUT"
-
-
-def require_readable(who: Actor | None, item: Belonging) -> None:
-    """Refuse the files of an item that a program may not read. `who` is None without a token.
-
-    Files that are open to all readers at any address need no token.
-    """
-    if who is not None:
-        require_right(who, ItemAct.READ_FILES, item)
-    elif item.is_restricted:
-        raise NotAuthenticated()
 
 
 class ContentPages:
@@ -115,7 +103,7 @@ class ContentPages:
         if item is None:
             raise UnknownItem(label=label.spelling)
         if item.state is not State.DELETED:
-            require_readable(who, Belonging.of(item, self._site.profile.service, self._site.now))
+            require_access_of_program(item, self._site.profile.service, who, self._site.now)
         return item
 
     @staticmethod

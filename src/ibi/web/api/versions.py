@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
-from ibi.accounts.rights import Belonging, ItemAct, require_right
+from ibi.accounts.file_access import require_access_by_right, version_access_by_address
 from ibi.archive.errors import UnknownItem
-from ibi.archive.profile import Reader, encoded_path
+from ibi.archive.profile import encoded_path
 from ibi.label import Label, match_any, parse
 from ibi.model.account import Scope
 from ibi.model.item import Item
@@ -119,11 +119,9 @@ class VersionPages:
     async def _require_open(self, request: Request, item: Item) -> None:
         """Refuse a caller who may not read the files of an item, by its visibility or by a token."""
         address = reader_address(request.scope, self._site.proxies)
-        reader = Reader(() if address is None else (address,), self._site.now)
-        if item.state is State.DELETED or not reader.may_see(item.visibility):
+        if not version_access_by_address(item, () if address is None else (address,), self._site.now):
             actor, service = await self._callers.actor(request, Scope.READ), self._site.profile.service
-            whose = replace(Belonging.of(item, service, self._site.now), is_restricted=True)
-            require_right(actor, ItemAct.READ_FILES, whose)
+            require_access_by_right(item, service, actor, self._site.now)
 
     def _summary(self, now: Item, version: ItemVersion, *, in_full: bool) -> dict[str, Any]:
         lists = version.visibility(now).listing or in_full

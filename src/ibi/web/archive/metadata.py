@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.accounts.file_access import access_by_address
 from ibi.archive.citation.work import written_alternate
 from ibi.archive.profile import encoded_path
 from ibi.model.file import File
@@ -146,7 +147,7 @@ def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
 
     The digest of a short file would let a reader guess its content, so that restricted files have none.
     """
-    hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512", "crc32"})
+    hidden = frozenset[str]() if in_full or access_by_address(item, (), site.now) else frozenset({"sha512", "crc32"})
 
     def file_record(file: File) -> dict[str, Any]:
         told = {name: value for name, value in file_document(file).items() if name not in hidden}
@@ -157,8 +158,7 @@ def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
 
 def public_service_url(site: ArchiveSite, item: Item) -> str | None:
     """Return the URL of an item that is a service open to all readers; None for any other item."""
-    is_restricted = bool(item.visibility.networks) or item.visibility.is_embargoed(site.now)
-    return None if is_restricted else item.target_url
+    return item.target_url if access_by_address(item, (), site.now) else None
 
 
 def target_place(site: ArchiveSite, item: Item) -> str:

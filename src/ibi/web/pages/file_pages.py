@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.accounts.file_access import FileAccess as FileAccess  # pages that ask for the access need its name as well
+from ibi.accounts.file_access import access_by_address, access_by_right, list_access_of_all
 from ibi.archive.profile import ArchiveUrls, encoded_path
 from ibi.errors import InvalidPersistentUrl
 from ibi.messages.values import decode_query
@@ -143,39 +143,23 @@ FOR_ONE_PERSON: Final = {"cache-control": "private, no-store"}
 """Headers for content that a person reads by right of an account, in addition to `Vary: Cookie`."""
 
 
-class FileAccess(Enum):
-    """The access of a request's sender to the files of an item, with its reason."""
-
-    WITHHELD = "withheld"
-    OPEN = "open"
-    """Open to the client's address, as to all readers there."""
-    BY_RIGHT = "by right"
-    """Open to the signed-in person: owner, librarian or administrator. No cache may store it."""
-
-    def __bool__(self) -> bool:
-        return self is not FileAccess.WITHHELD
-
-
 def file_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     """Return the access to the files. The address decides first: only withheld files need a look at the session."""
     address = reader_address(scope, site.proxies)
-    if item.visibility.is_open_to(() if address is None else (address,), site.now):
-        return FileAccess.OPEN
-    return _access_by_right(site, item, scope)
+    addresses = () if address is None else (address,)
+    return access_by_address(item, addresses, site.now) or _access_of_visitor(site, item, scope)
 
 
 def list_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     """Return the access to the list of files, with which all of them can be downloaded at once."""
-    return FileAccess.OPEN if item.visibility.listing else _access_by_right(site, item, scope)
+    return list_access_of_all(item) or _access_of_visitor(site, item, scope)
 
 
-def _access_by_right(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
+def _access_of_visitor(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     visitor = find_visitor(Request(scope), site)
     if isinstance(visitor, Response):
         return FileAccess.WITHHELD
-    # A file that is not open to all readers is judged as if the whole item were restricted.
-    belonging = replace(Belonging.of(item, site.profile.service, site.now), is_restricted=True)
-    return FileAccess.BY_RIGHT if may(visitor.actor, ItemAct.READ_FILES, belonging) else FileAccess.WITHHELD
+    return access_by_right(item, site.profile.service, visitor.actor, site.now)
 
 
 def reading_urls(site: ArchiveSite, access: FileAccess) -> ArchiveUrls:

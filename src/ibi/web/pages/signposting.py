@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
+from ibi.accounts.file_access import access_by_address
 from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
 from ibi.archive.citation.work import Day, Work, work_of
 from ibi.federation.notification import INBOX
@@ -124,7 +125,7 @@ def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str
     """Return tags for scholarly search engines. The address of the text is present only if it is open to all
     readers."""
     file = None if item.target is None else item.file(item.target)
-    is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
+    is_open = item.state is not State.DELETED and access_by_address(item, (), site.now)
     is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == PDF
     pdf_url = site.urls.file(item, file.path) if file is not None and is_pdf and is_open else None
     return highwire(work, pdf_url=pdf_url)
