@@ -36,7 +36,7 @@ from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.messages.requests import UrlRequest
 from ibi.minting.minter import Rules
 from ibi.model.content import Bytes, Source, Stream
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
@@ -339,7 +339,7 @@ class CountedLabels:
 
 
 def draft_of(path: str) -> Draft:
-    return Draft(metadata=TITLE, files=unread_files([path]))
+    return Draft(description=Description(metadata=TITLE), files=unread_files([path]))
 
 
 def deposits(home: Path) -> Iterator[Figure]:

@@ -28,7 +28,7 @@ from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.file import File
-from ibi.model.item import Item
+from ibi.model.item import Description, Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.storage.generation_file import GenerationFile
@@ -90,7 +90,8 @@ def sample(second: int) -> Item:
     metadata = DescriptiveMetadata(title=(Text("Relatório de atividades"),), creator=(Agent("Ávila, Ana"),))
     files = (File("relatorio.pdf", 1_234_567, "0123456789abcdef" * 8, "application/pdf"),)
     labels = LabelForms.of(rep)
-    return Item(labels=labels, created=instant, updated=instant, metadata=metadata, files=files, target=files[0].path)
+    described = Description(metadata=metadata, target=files[0].path)
+    return Item(labels=labels, created=instant, updated=instant, description=described, files=files)
 
 
 # One second each. The record tells the repository name alone: SQLite can write that one itself.

@@ -27,7 +27,8 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes, Source
-from ibi.model.draft import Description, DraftRecord, Publication, encode_draft
+from ibi.model.draft import DraftRecord, Publication, encode_draft
+from ibi.model.item import Description
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.services.items.deposits import Deposits
 from ibi.storage.machine import MachineClocks

@@ -31,7 +31,7 @@ from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.file import File
-from ibi.model.item import Item
+from ibi.model.item import Description, Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import LARGEST_PAGE, Facet, ListPlace, Order, SearchQuery
 from ibi.storage.sqlite.catalog import SqliteCatalog
@@ -108,7 +108,8 @@ def sample(second: int, words: Words) -> Item:
     labels = LabelForms(RepositoryName.from_parts(HOST, 8_000 + chance.randrange(5), instant))
     files = (File("relatorio.pdf", 1_234_567, "0123456789abcdef" * 8, "application/pdf"),)
     language = LanguageTag(chance.choice(("pt", "pt", "pt", "en", "es")))
-    return Item(labels=labels, created=instant, updated=instant, metadata=metadata, files=files, language=language)
+    described = Description(metadata=metadata, language=language)
+    return Item(labels=labels, created=instant, updated=instant, description=described, files=files)
 
 
 def filled(path: Path, size: int, words: Words) -> Path:

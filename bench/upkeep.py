@@ -22,7 +22,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes
-from ibi.model.item import Draft
+from ibi.model.item import Description, Draft
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.file_selection import unread_files
@@ -64,7 +64,7 @@ def fill(data: Path, items: int) -> None:
             deposits = Deposits(store, _Labels(), MachineClocks())
             for number in range(items):
                 metadata = DescriptiveMetadata(title=(Text(f"Item {number} of many"),))
-                draft = Draft(metadata=metadata, files=unread_files(["a.txt"]))
+                draft = Draft(description=Description(metadata=metadata), files=unread_files(["a.txt"]))
                 deposits.deposit(draft, {"a.txt": Bytes(b"%d" % number * 200)}, "bench")
     finally:
         os.fsync = sync

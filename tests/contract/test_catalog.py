@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +31,7 @@ from tests.properties.item_strategies import forms_at, items
 from tests.support.archive_catalog import PlainCatalog, add_up
 from tests.support.catalog_dump import dump
 from tests.support.catalog_samples import item, same_ibip
+from tests.support.flat_items import replace
 from tests.support.memory.catalog import MemoryCatalog
 
 Adapter = MemoryCatalog | SqliteCatalog

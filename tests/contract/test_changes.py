@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from ibi.storage.generation_file import GenerationFile
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item, same_ibip
+from tests.support.flat_items import replace
 
 LATER = Instant.parse("2024-05-06T07:08:09.5Z")
 MOST = 1_000

@@ -15,8 +15,9 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.content import BLOCK, BlockHasher
-from ibi.model.draft import Description, DraftRecord, Publication
+from ibi.model.draft import DraftRecord, Publication
 from ibi.model.file import File
+from ibi.model.item import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.drafts import DraftStore, PartialUpload
 from ibi.services.drafts.drafts import new_draft_id

@@ -24,6 +24,7 @@ from ibi.model.visibility import Visibility, network
 from ibi.ports.catalog import Catalog, Search
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import HOSTILE, forms_at, items
+from tests.support.flat_items import new_item
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.search import MemorySearch
 
@@ -87,7 +88,7 @@ def described(minute: int, title: str | Iterable[str] = "A title", **others: obj
     created = Instant(1_700_000_000)
     labels = others.pop("labels", forms_at(minute))
     description = DescriptiveMetadata(**values)  # type: ignore[arg-type]
-    return Item(labels=labels, created=created, updated=created, metadata=description, **others)  # type: ignore[arg-type]
+    return new_item(labels=labels, created=created, updated=created, metadata=description, **others)
 
 
 def _several(value: object) -> tuple[str, ...]:

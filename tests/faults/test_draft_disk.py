@@ -13,7 +13,7 @@ import pytest
 
 from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
 from ibi.composition.archive_store import open_store
-from ibi.model.draft import Description
+from ibi.model.item import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.errors import DiskFull
 from ibi.services.drafts.drafts import Drafts

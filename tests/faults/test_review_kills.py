@@ -13,7 +13,8 @@ import pytest
 from ibi.archive.drafts import DraftRules, UnderReview
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
-from ibi.model.draft import Description, ReviewState
+from ibi.model.draft import ReviewState
+from ibi.model.item import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor

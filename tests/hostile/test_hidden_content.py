@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ibi.model.visibility import Visibility, network
 from tests.support import deposit_samples
 from tests.support.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer
+from tests.support.flat_items import replace
 from tests.support.records_app import SAID, RecordsApp, records_app
 
 DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/items/{REP}"

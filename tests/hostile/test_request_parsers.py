@@ -19,8 +19,8 @@ from ibi.label import RepositoryName
 from ibi.label.diagnosis import explain
 from ibi.languages import preferences
 from ibi.messages.values import decode_query, host_and_port, mail_address, url
-from ibi.model.draft import Description
 from ibi.model.file import check_file_name, is_media_type
+from ibi.model.item import Description
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import Orcid, checked_date
 from ibi.model.search import SearchQuery

@@ -26,6 +26,7 @@ from ibi.model.metadata import (
     Text,
 )
 from ibi.model.visibility import Visibility
+from tests.support.flat_items import new_item
 
 assert mount_prefix_of_ibip("150.163.34.243", 800) == "8JMKD3MGP8W"
 
@@ -126,7 +127,7 @@ def items(
     edition_of, next_edition = draw(optional), draw(optional)
     describes = draw(optional)
     gone = state is State.DELETED
-    return Item(
+    return new_item(
         labels=forms_at(minute, both=draw(st.booleans())),
         state=state,
         created=Instant(created),

@@ -31,6 +31,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from tests.properties.item_strategies import forms_at
 from tests.support.archive_catalog import PlainCatalog
+from tests.support.flat_items import new_draft
 
 ARCHIVES = range(3)
 CLIENT = ip_addresses("8.8.8.8")
@@ -48,7 +49,7 @@ places = st.sampled_from(ARCHIVES)
 
 def draft(*paths: str, language: LanguageTag | None = None, **links: LabelForms | None) -> Draft:
     files = tuple(File(path, 1, "0" * 128) for path in paths)
-    return Draft(metadata=TITLE, files=files, language=language, **links)  # type: ignore[arg-type]
+    return new_draft(metadata=TITLE, files=files, language=language, **links)
 
 
 class Network(RuleBasedStateMachine):

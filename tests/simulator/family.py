@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from random import Random
 
@@ -11,6 +10,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.item import Item, Tombstone
+from tests.support.flat_items import replace
 from tests.support.standards_archives import forms, item
 
 __all__ = ["ROUTES", "Family", "Member", "copied", "deleted"]

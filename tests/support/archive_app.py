@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha512
 from typing import Any
 
@@ -22,6 +22,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.asgi_client import Answer, ask
+from tests.support.flat_items import replace
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.search import MemorySearch
 from tests.support.minting_app import made

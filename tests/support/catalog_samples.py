@@ -8,6 +8,7 @@ from ibi.messages import LabelForms
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from tests.properties.item_strategies import forms_at
+from tests.support.flat_items import new_item
 
 __all__ = ["item", "same_ibip"]
 
@@ -16,7 +17,7 @@ def item(minute: int = 0, title: str = "A title", *, both: bool = True, **others
     created = Instant(1_700_000_000)
     metadata = DescriptiveMetadata(title=(Text(title),))
     known = {"labels": forms_at(minute, both=both), "created": created, "updated": created, "metadata": metadata}
-    return Item(**{**known, **others})  # type: ignore[arg-type]
+    return new_item(**{**known, **others})
 
 
 def same_ibip(minute: int = 0, host: str = "b.lab.br") -> LabelForms:

@@ -38,7 +38,7 @@ SERVICE = {"rep": "lab.br/arq/2020/01.01.00.00"}
 
 def original(*labels: str, files: Mapping[str, bytes] | None = None, **others: Any) -> tuple[Item, dict[str, bytes]]:
     """An Original as another Archive has it, and the bytes of its files."""
-    from dataclasses import replace
+    from tests.support.flat_items import replace
 
     contents = {"a.txt": b"0123456789"} if files is None else dict(files)
     recorded = tuple(File(path, len(body), sha512(body).hexdigest(), "text/plain") for path, body in contents.items())

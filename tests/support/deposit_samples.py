@@ -18,6 +18,7 @@ from ibi.ports.catalog import Catalog
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.file_selection import unread_files
 from ibi.services.items.item_repository import ItemRepository
+from tests.support.flat_items import new_draft
 from tests.support.set_clocks import SetClocks
 
 WHO = "Ana Ávila"
@@ -58,7 +59,7 @@ def draft(
     describes: LabelForms | None = None,
     target_url: str | None = None,
 ) -> Draft:
-    return Draft(
+    return new_draft(
         metadata=DescriptiveMetadata(title=(Text(title),) if title else ()),
         language=None if language is None else LanguageTag.parse(language, registered=True),
         files=unread_files(paths),

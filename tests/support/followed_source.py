@@ -15,6 +15,7 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord
 from ibi.vocabulary import State
+from tests.support.flat_items import new_item
 
 SOURCE = SourceAddress("http://a.example")
 
@@ -26,7 +27,7 @@ def name_of(number: int) -> str:
 def item_named(label: str, title: str) -> Item:
     when = Instant.parse("2026-01-01T00:00:00Z")
     metadata = DescriptiveMetadata(title=(Text(title),))
-    return Item(labels=LabelForms.of(RepositoryName.parse(label)), created=when, updated=when, metadata=metadata)
+    return new_item(labels=LabelForms.of(RepositoryName.parse(label)), created=when, updated=when, metadata=metadata)
 
 
 class ItemRefused(IbiError):

@@ -7,19 +7,19 @@ what a server answers and what the command does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor, Scope
-from ibi.model.draft import Description
-from ibi.model.item import Item
+from ibi.model.item import Description, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.items.deposits import Deposits
 from tests.support.archive_app import SERVICE
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
+from tests.support.flat_items import replace
 from tests.support.records_app import RecordsApp
 
 Owner: TypeAlias = Literal["own", "another's", "archive's", "service"]

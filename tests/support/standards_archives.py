@@ -19,6 +19,7 @@ from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.relation import Relation
 from tests.support.archive_catalog import PlainCatalog
+from tests.support.flat_items import new_item
 
 __all__ = [
     "CCSDS_643",
@@ -111,7 +112,7 @@ def item(*labels: str, at: str, files: tuple[str, ...], **others: object) -> Ite
         "target": files[0] if files else None,
         "metadata": DescriptiveMetadata(title=(Text("A title"),)),
     }
-    return Item(**{**values, **others})  # type: ignore[arg-type]
+    return new_item(**{**values, **others})
 
 
 _M18, _M18_2012, _M19 = "sid.inpe.br/mtc-m18@80/2009", "sid.inpe.br/mtc-m18/2012", "sid.inpe.br/mtc-m19/2013"

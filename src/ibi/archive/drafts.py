@@ -16,7 +16,6 @@ from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.draft import (
     LONGEST_COMMENT,
-    Description,
     DraftRecord,
     RequestedDeletion,
     ReviewAct,
@@ -26,7 +25,7 @@ from ibi.model.draft import (
 )
 from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File, check_file_name, collision_key
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.model.item_json import file_document
 from ibi.safe_text import is_visible, reveal, tidy_lines
 

@@ -156,16 +156,8 @@ def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None
         labels=labels,
         created=now,
         updated=now,
-        metadata=draft.metadata,
-        language=draft.language,
+        description=replace(draft.description, target=_target(draft)),
         files=draft.files,
-        target=_target(draft),
-        target_url=draft.target_url,
-        visibility=draft.visibility,
-        alternates=draft.alternates,
-        edition_of=draft.edition_of,
-        translation_of=draft.translation_of,
-        describes=draft.describes,
     )
 
 
@@ -178,13 +170,14 @@ def update(item: Item, draft: Draft, now: Instant) -> Updated:
     kept = {file.path for file in draft.files}
     after = replace(
         item,
-        metadata=draft.metadata,
-        language=draft.language,
+        description=replace(
+            draft.description,
+            target=_target(draft),
+            edition_of=item.edition_of,
+            translation_of=item.translation_of,
+            describes=item.describes,
+        ),
         files=draft.files,
-        target=_target(draft),
-        target_url=draft.target_url,
-        visibility=draft.visibility,
-        alternates=draft.alternates,
         updated=max(now, item.updated),
         version=item.version + 1,
     )
@@ -202,8 +195,7 @@ def delete(
         item,
         state=State.DELETED,
         files=(),
-        target=None,
-        target_url=None,
+        description=replace(item.description, target=None, target_url=None),
         updated=when,
         version=item.version + 1,
         tombstone=Tombstone(when, why, replaced_by),

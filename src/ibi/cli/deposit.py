@@ -80,19 +80,24 @@ def deposit(
         return
     from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
-    from ibi.model.item import Draft
+    from ibi.model.item import Description, Draft, checked_target
     from ibi.services.items.file_selection import unread_files
 
     account = account_named(settings, owner)
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
-        new = Draft(
-            files=unread_files(found.sources),
-            target=target,
-            target_url=url,
-            edition_of=None if edition_of is None else archive.deposits.forms(read_label(edition_of)),
-            translation_of=None if translation_of is None else archive.deposits.forms(read_label(translation_of)),
-            describes=None if metadata_of is None else archive.deposits.forms(read_label(metadata_of)),
+        edition, source, about = (
+            None if label is None else archive.deposits.forms(read_label(label))
+            for label in (edition_of, translation_of, metadata_of)
         )
+        files = unread_files(found.sources)
+        description = Description(
+            target=checked_target(files, target, url),
+            target_url=url,
+            edition_of=edition,
+            translation_of=source,
+            describes=about,
+        )
+        new = Draft(description=description, files=files)
         item = archive.deposits.deposit(
             described(new, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
         )
@@ -240,7 +245,8 @@ def update(
         keeps = url is None and not replaces
         sources = _without({**(_keep_files(item) if keeps else {}), **found.sources}, removed)
         new = described(_draft(item, sources, target, url, public=public), given)
-        new = replace(new, alternates=without_alternates(new.alternates, alternates_removed))
+        names = without_alternates(new.alternates, alternates_removed)
+        new = replace(new, description=replace(new.description, alternates=names))
         updated = archive.deposits.update(item.rep, new, sources, who(), message, on_bytes=on_bytes)
     after, gone = updated.item, [warning.path for warning in updated.warnings]
     print_updated("; ".join(after.metadata.titles()), links(after, settings), after.version, gone, as_json=as_json)
@@ -284,20 +290,18 @@ def without_alternates(alternates: tuple[Alternate, ...], removed: Iterable[str]
 
 def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str | None, *, public: bool) -> Draft:
     """Return a draft of the item with these files. A target that was removed is dropped."""
-    from ibi.model.item import Draft
+    from ibi.model.item import Draft, checked_target
     from ibi.model.visibility import Visibility
     from ibi.services.items.file_selection import unread_files
 
-    return Draft(
-        labels=item.labels,
-        metadata=item.metadata,
-        language=item.language,
-        files=unread_files(sources),
-        target=target or (item.target if item.target in sources else None),
-        target_url=url or (None if sources else item.target_url),
+    files, url = unread_files(sources), url or (None if sources else item.target_url)
+    description = replace(
+        item.description.without_relations(),
+        target=checked_target(files, target or (item.target if item.target in sources else None), url),
+        target_url=url,
         visibility=Visibility.PUBLIC if public else item.visibility,
-        alternates=item.alternates,
     )
+    return Draft(labels=item.labels, description=description, files=files)
 
 
 # --- `ibi delete` -----------------------------------------------------------------------------------------------------

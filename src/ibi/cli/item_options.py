@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.description_values import parse_alternate
 from ibi.model.errors import InvalidMetadata
-from ibi.model.item import Draft
+from ibi.model.item import Description, Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import Visibility, network
 
@@ -139,21 +139,26 @@ def item_options(command: Command) -> Command:
 
 def described(draft: Draft, given: dict[str, Any]) -> Draft:
     """Return `draft` with the values of the flags. The rest is unchanged."""
+    return replace(draft, description=apply_flags(draft.description, given))
+
+
+def apply_flags(before: Description, given: dict[str, Any]) -> Description:
+    """Return the description with the values of the flags. The rest is unchanged."""
     if given["metadata_file"] is not None:
         from ibi.cli.metadata_file import described_by_file
 
-        draft = described_by_file(draft, given["metadata_file"])
+        before = described_by_file(before, given["metadata_file"])
     if given["record_file"] is not None:
         from ibi.cli.metadata_file import described_by_record
 
-        draft = described_by_record(draft, given["record_file"])
+        before = described_by_record(before, given["record_file"])
     language = given["language"]
     return replace(
-        draft,
-        metadata=_metadata(draft.metadata, given),
-        language=draft.language if language is None else LanguageTag.parse(language, registered=True),
-        visibility=_visibility(draft.visibility, given),
-        alternates=tuple(map(parse_alternate, given["alternates"])) or draft.alternates,
+        before,
+        metadata=_metadata(before.metadata, given),
+        language=before.language if language is None else LanguageTag.parse(language, registered=True),
+        visibility=_visibility(before.visibility, given),
+        alternates=tuple(map(parse_alternate, given["alternates"])) or before.alternates,
     )
 
 

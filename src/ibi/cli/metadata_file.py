@@ -16,7 +16,7 @@ import click
 
 from ibi.errors import IbiError
 from ibi.model.errors import InvalidDocument
-from ibi.model.item import Draft
+from ibi.model.item import Description
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import MOST_VALUES
 from ibi.model.metadata_json import METADATA_MEMBERS
@@ -40,8 +40,8 @@ class InvalidMetadataFile(IbiError):
     code = "invalid-metadata-file"
 
 
-def described_by_file(draft: Draft, path: Path) -> Draft:
-    """Return `draft` with the description in the file. `InvalidMetadataFile` gives the fault and its place."""
+def described_by_file(before: Description, path: Path) -> Description:
+    """Return the description with the values in the file. `InvalidMetadataFile` gives the fault and its place."""
     document = _read(path)
     try:
         found = parse_description(document)
@@ -53,11 +53,11 @@ def described_by_file(draft: Draft, path: Path) -> Draft:
         # A term of DCMI among the types was read as the resource type.
         values |= {"type": found.metadata.type, "resource_type": found.metadata.resource_type}
     others: dict[str, Any] = {name: getattr(found, name) for name in _MEMBERS[1:] if name in document}
-    return replace(draft, metadata=replace(draft.metadata, **values), **others)
+    return replace(before, metadata=replace(before.metadata, **values), **others)
 
 
-def described_by_record(draft: Draft, path: Path) -> Draft:
-    """Return `draft` with the description in a record of another system. Elements of the record replace the existing
+def described_by_record(before: Description, path: Path) -> Description:
+    """Return the description with the values in a record of another system. Elements of the record replace the existing
     ones. Parts of the record that do not fit are reported."""
     from ibi.archive.importing.reading import read_records
 
@@ -76,10 +76,10 @@ def described_by_record(draft: Draft, path: Path) -> Draft:
         named = ", ".join(map(printable, record.passed_over[:20]))
         click.echo(f"ibi: left out of {printable(str(path))}: {named}", err=True)
     values = {name: value for name in METADATA_MEMBERS if (value := getattr(record.metadata, name))}
-    metadata = replace(draft.metadata, **values)
+    metadata = replace(before.metadata, **values)
     if metadata.count_values() > MOST_VALUES:
         raise _refusal(path, f"it describes an item by more than {MOST_VALUES} values.")
-    return replace(draft, metadata=metadata, language=record.language or draft.language)
+    return replace(before, metadata=metadata, language=record.language or before.language)
 
 
 def _read_bytes(path: Path, most: int) -> bytes:

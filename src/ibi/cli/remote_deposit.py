@@ -16,7 +16,7 @@ import click
 
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
 from ibi.cli.deposit import to_remove, without_alternates
-from ibi.cli.item_options import described
+from ibi.cli.item_options import apply_flags
 from ibi.cli.item_output import Links, print_links, print_updated, progress
 from ibi.cli.output import print_json, print_lines
 from ibi.cli.remote_items import item_of, records_client
@@ -24,8 +24,8 @@ from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
 from ibi.model.content import Copy
-from ibi.model.draft import Description, description_document, read_description
-from ibi.model.item import Draft, Item
+from ibi.model.draft import description_document, read_description
+from ibi.model.item import Description, Item
 from ibi.model.visibility import Visibility
 from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
@@ -212,27 +212,14 @@ def _apply_changes(before: Description, changes: Changes, files: set[str]) -> De
     return replace(
         before,
         target=changes.target or (before.target if before.target in files else None),
-        url=changes.url or (None if files else before.url),
+        target_url=changes.url or (None if files else before.target_url),
         visibility=Visibility.PUBLIC if changes.public else before.visibility,
     )
 
 
 def _with(description: Description, given: dict[str, Any]) -> Description:
     """Return the description with the values of the flags."""
-    before = Draft(
-        metadata=description.metadata,
-        language=description.language,
-        visibility=description.visibility,
-        alternates=description.alternates,
-    )
-    said = described(before, given)
-    return replace(
-        description,
-        metadata=said.metadata,
-        language=said.language,
-        visibility=said.visibility,
-        alternates=said.alternates,
-    )
+    return apply_flags(description, given)
 
 
 def _read_draft_description(draft: dict[str, Any], settings: Settings) -> Description:

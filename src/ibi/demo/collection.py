@@ -14,7 +14,7 @@ from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 from ibi.services.items.deposits import Deposits
@@ -283,16 +283,16 @@ def fill(deposits: Deposits, data: Path, public_url: str) -> dict[str, Repositor
 
 def _deposit(deposits: Deposits, each: DemoItem, known: dict[str, RepositoryName], public_url: str) -> Item:
     files = each.files()
-    draft = Draft(
+    description = Description(
         metadata=each.metadata,
         language=each.language,
-        files=unread_files(files),
         target=each.target,
         target_url=None if each.path_of_service is None else f"{public_url.rstrip('/')}{each.path_of_service}",
         edition_of=_forms(deposits, each.edition_of, known),
         translation_of=_forms(deposits, each.translation_of, known),
         visibility=each.visibility,
     )
+    draft = Draft(description=description, files=unread_files(files))
     sources = {path: Bytes(content) for path, content in files.items()}
     # The key finds the same item again after an interruption before its name is written.
     item = deposits.deposit(draft, sources, _WHO, key=f"demonstration: {each.name}")

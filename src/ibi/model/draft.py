@@ -14,10 +14,9 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.account import service_account
-from ibi.model.description_values import Alternate, checked_alternates
 from ibi.model.errors import InvalidDocument
-from ibi.model.file import File, checked_path
-from ibi.model.item import Draft, Item
+from ibi.model.file import File
+from ibi.model.item import Description
 from ibi.model.item_json import (
     alternate_document,
     file_document,
@@ -111,57 +110,6 @@ DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
 
 _SCHEMA: Final = 1
 _NO_METADATA: Final = DescriptiveMetadata()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """The content of a draft beside its files. The target may be a file that has not arrived yet."""
-
-    metadata: DescriptiveMetadata = _NO_METADATA
-    language: LanguageTag | None = None
-    target: str | None = None
-    url: str | None = None
-    """The URL to which readers are sent instead of files: the item is a Web service."""
-    edition_of: LabelForms | None = None
-    translation_of: LabelForms | None = None
-    describes: LabelForms | None = None
-    """The item that this metadata describes."""
-    visibility: Visibility = Visibility.PUBLIC
-    alternates: tuple[Alternate, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
-        if self.target is not None:
-            checked_path(self.target)
-        object.__setattr__(self, "url", Draft(target_url=self.url).target_url)
-
-    @classmethod
-    def of(cls, item: Item) -> Description:
-        """Return the description with which an update of the item begins. Updates do not change its relations."""
-        return cls(
-            metadata=item.metadata,
-            language=item.language,
-            target=item.target,
-            url=item.target_url,
-            visibility=item.visibility,
-            alternates=item.alternates,
-        )
-
-    def draft(self, files: tuple[File, ...], labels: LabelForms | None = None) -> Draft:
-        """Return the draft to publish with these files; raise `InvalidItem` if the target is not among them."""
-        return Draft(
-            labels=labels,
-            metadata=self.metadata,
-            language=self.language,
-            files=files,
-            target=self.target,
-            target_url=self.url,
-            edition_of=self.edition_of,
-            translation_of=self.translation_of,
-            describes=self.describes,
-            visibility=self.visibility,
-            alternates=self.alternates,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +210,7 @@ def description_document(description: Description) -> dict[str, Any]:
         metadata=metadata_document(description.metadata) or None,
         language=None if description.language is None else str(description.language),
         target=description.target,
-        url=description.url,
+        url=description.target_url,
         edition_of=forms_document(description.edition_of),
         translation_of=forms_document(description.translation_of),
         describes=forms_document(description.describes),
@@ -320,7 +268,7 @@ def read_description(found: Fields) -> Description:
         metadata=found.optional("metadata", read_metadata, _NO_METADATA),
         language=found.nullable("language", of_string(_tag)),
         target=found.nullable("target", string),
-        url=found.nullable("url", string),
+        target_url=found.nullable("url", string),
         edition_of=found.nullable("edition_of", read_forms),
         translation_of=found.nullable("translation_of", read_forms),
         describes=found.nullable("describes", read_forms),

@@ -1,4 +1,4 @@
-"""An item, which an Archive stores under a label (R §5.2), and its draft.
+"""An item, which an Archive stores under a label (R §5.2), its draft, and the description that both have.
 
 `created` and `updated` are times of the content for readers. Recording a next edition, or a translation, changes
 neither: R Example 10.1 gives the date of 2009 for an item with a next edition of 2012.
@@ -20,7 +20,7 @@ from ibi.messages import values as wire
 from ibi.messages.identification import LabelForms
 from ibi.model.description_values import Alternate, checked_alternates, checked_text
 from ibi.model.errors import InvalidItem
-from ibi.model.file import File, RecordedFiles, comparable_path
+from ibi.model.file import File, RecordedFiles, checked_path, comparable_path
 from ibi.model.json_fields import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.notification import RelatedLink
@@ -43,10 +43,10 @@ class Tombstone:
         checked_text(self.why, "why")
 
 
+_NO_METADATA: Final = DescriptiveMetadata()
+
 Translations = tuple[tuple[LanguageTag, LabelForms], ...]
 """The members of a group of translations by language, in the order of the tags."""
-
-_NO_METADATA = DescriptiveMetadata()
 
 LONGEST_OWNER: Final = 254
 """Most characters of the name of an account."""
@@ -64,37 +64,101 @@ def name_one_item(one: LabelForms, other: LabelForms) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Description:
+    """The content of an item beside its files. The target of a draft may be a file that has not arrived yet."""
+
+    metadata: DescriptiveMetadata = _NO_METADATA
+    language: LanguageTag | None = None
+    target: str | None = None
+    """The path of the file for readers who name none (R Example 9.11: arquivo alvo)."""
+    target_url: str | None = None
+    """The URL to which readers are sent instead of files: the item is a Web service."""
+    edition_of: LabelForms | None = None
+    translation_of: LabelForms | None = None
+    """The source of the group, if this is not it."""
+    describes: LabelForms | None = None
+    """The item that this metadata describes."""
+    visibility: Visibility = Visibility.PUBLIC
+    alternates: tuple[Alternate, ...] = ()
+    """Other names that lead to it: labels of before 2008, DOIs, ARKs, handles, addresses."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
+        if self.target is not None:
+            checked_path(self.target)
+        if self.target_url is not None:
+            object.__setattr__(self, "target_url", _checked_url(self.target_url))
+
+    def without_relations(self) -> Description:
+        """Return the description with which an update begins. Updates do not change the relations of an item."""
+        return replace(self, edition_of=None, translation_of=None, describes=None)
+
+
+_NO_DESCRIPTION: Final = Description()
+
+
+class Described:
+    """Gives the members of its description as its own, for reading: `item.language` is `item.description.language`."""
+
+    __slots__ = ()
+
+    description: Description
+
+    @property
+    def metadata(self) -> DescriptiveMetadata:
+        return self.description.metadata
+
+    @property
+    def language(self) -> LanguageTag | None:
+        return self.description.language
+
+    @property
+    def target(self) -> str | None:
+        return self.description.target
+
+    @property
+    def target_url(self) -> str | None:
+        return self.description.target_url
+
+    @property
+    def edition_of(self) -> LabelForms | None:
+        return self.description.edition_of
+
+    @property
+    def translation_of(self) -> LabelForms | None:
+        return self.description.translation_of
+
+    @property
+    def describes(self) -> LabelForms | None:
+        return self.description.describes
+
+    @property
+    def visibility(self) -> Visibility:
+        return self.description.visibility
+
+    @property
+    def alternates(self) -> tuple[Alternate, ...]:
+        return self.description.alternates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Described):
     """A depositor's input for a publication. It may be incomplete; its present values are valid.
 
     `files` are kept sorted by path. A draft of a published item has that item's `labels`.
     """
 
     labels: LabelForms | None = None
-    metadata: DescriptiveMetadata = _NO_METADATA
-    language: LanguageTag | None = None
+    description: Description = _NO_DESCRIPTION
     files: tuple[File, ...] = ()
-    target: str | None = None
-    """The path of the file for readers who name none (R Example 9.11: arquivo alvo)."""
-    target_url: str | None = None
-    """The URL to which a reader is sent instead: the item is a Web service."""
-    edition_of: LabelForms | None = None
-    translation_of: LabelForms | None = None
-    describes: LabelForms | None = None
-    """The item that this metadata describes."""
-    visibility: Visibility = Visibility.PUBLIC
-    alternates: tuple[Alternate, ...] = ()
-    """Other names that lead to it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
         object.__setattr__(self, "files", _sorted_files(self.files))
-        object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
-        object.__setattr__(self, "target_url", _checked_url(self.target_url))
+        object.__setattr__(self, "description", _description_of_files(self.description, self.files))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Described):
     """An item of this Archive: Original, Copy, or Deleted. Only a former Original of this Archive is Deleted.
 
     `files` are kept sorted by path, `translations` by tag.
@@ -107,25 +171,15 @@ class Item:
     version: int = 1
     """The number of publications: one at first, and one for every update."""
 
-    metadata: DescriptiveMetadata = _NO_METADATA
-    language: LanguageTag | None = None
+    description: Description = _NO_DESCRIPTION
     files: Sequence[File] = ()
     """A tuple, or `RecordedFiles`, which are decoded on access."""
-    target: str | None = None
-    target_url: str | None = None
-    visibility: Visibility = Visibility.PUBLIC
-    alternates: tuple[Alternate, ...] = ()
-    """Other names that lead to it: labels of before 2008, DOIs, ARKs, handles, addresses."""
 
-    edition_of: LabelForms | None = None
     next_edition: LabelForms | None = None
-    translation_of: LabelForms | None = None
-    """The source of the group, if this is not it."""
     translations: Translations = ()
     """The known members of the group, by language; perhaps the item itself, in the forms the group knows (E29)."""
     metadata_item: LabelForms | None = None
     """The IBI of its metadata, if it has one."""
-    describes: LabelForms | None = None
     related: tuple[RelatedLink, ...] = ()
     """Reviews and other external resources that were accepted for display with it."""
 
@@ -147,12 +201,10 @@ class Item:
     """Items of other owners with declined claims on this one."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
         if not isinstance(self.files, RecordedFiles):
             object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "translations", tuple(sorted(self.translations, key=lambda entry: str(entry[0]))))
-        object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
-        object.__setattr__(self, "target_url", _checked_url(self.target_url))
+        object.__setattr__(self, "description", _description_of_files(self.description, self.files))
         self._check_identity()
         self._check_relations()
         self._check_translations()
@@ -233,7 +285,10 @@ class Item:
 
     def without_files(self) -> Item:
         """Return the item without files, for lists."""
-        return replace(self, files=(), target=None) if self.files else self
+        return replace(self, files=(), description=replace(self.description, target=None)) if self.files else self
+
+    def with_visibility(self, visibility: Visibility) -> Item:
+        return replace(self, description=replace(self.description, visibility=visibility))
 
     def file(self, path: str) -> File | None:
         """Return the file of that path, without a leading slash; composed and decomposed letters are equal."""
@@ -291,7 +346,7 @@ def _sorted_files(files: Sequence[File]) -> tuple[File, ...]:
     return ordered
 
 
-def _checked_target(files: Sequence[File], target: str | None, target_url: str | None) -> str | None:
+def checked_target(files: Sequence[File], target: str | None, target_url: str | None) -> str | None:
     """Return the target in the spelling of the file: some systems write composed letters, others decomposed ones."""
     if target_url is not None and files:
         raise InvalidItem(target_url, 0, "an item has files, or a URL instead of them", field="target_url")
@@ -303,9 +358,12 @@ def _checked_target(files: Sequence[File], target: str | None, target_url: str |
     return file.path
 
 
-def _checked_url(url: str | None) -> str | None:
-    if url is None:
-        return None
+def _description_of_files(description: Description, files: Sequence[File]) -> Description:
+    target = checked_target(files, description.target, description.target_url)
+    return description if target == description.target else replace(description, target=target)
+
+
+def _checked_url(url: str) -> str:
     try:
         return wire.url(url)
     except InvalidInput as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.archive.answer import StaticAnswer, static_answer
@@ -14,6 +12,7 @@ from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresse
 from ibi.messages.identification import UrlKeys
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_catalog import PlainCatalog
+from tests.support.flat_items import replace
 from tests.support.standards_archives import MTC_M16D, NOW, REPORT
 
 KEYS = UrlKeys(b"s" * 32)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.accounts.errors import NotAllowed, NotAuthenticated, NotYourItem
@@ -28,6 +26,7 @@ from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
 from ibi.model.visibility import Visibility, network
 from ibi.services.items.file_selection import unread_files
 from ibi.vocabulary import State
+from tests.support.flat_items import replace
 
 NOW = Instant(1_700_000_000)
 LATER = Instant(1_800_000_000)

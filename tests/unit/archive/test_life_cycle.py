@@ -26,6 +26,7 @@ from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File
 from ibi.model.item import Draft
 from ibi.model.metadata import DescriptiveMetadata, Text
+from tests.support.flat_items import new_draft
 from tests.support.standards_archives import forms, item
 
 NOW = Instant.parse("2020-01-02T03:04:05Z")
@@ -37,7 +38,7 @@ TITLE = DescriptiveMetadata(title=(Text("A title"),))
 
 def draft(*paths: str, **others: object) -> Draft:
     files = tuple(File(path, 1, "0" * 128) for path in paths)
-    return Draft(**{"metadata": TITLE, "files": files, **others})  # type: ignore[arg-type]
+    return new_draft(**{"metadata": TITLE, "files": files, **others})
 
 
 def test_every_act_on_every_standing_is_possible_or_refused_with_a_reason() -> None:

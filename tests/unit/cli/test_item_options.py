@@ -17,8 +17,9 @@ from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility
 from ibi.web.api.record_requests import parse_description
+from tests.support.flat_items import new_draft
 
-BEFORE = Draft(
+BEFORE = new_draft(
     metadata=DescriptiveMetadata(title=(Text("Before"),), subject=(Text("kept"),), type=(Text("Report"),)),
     language=LanguageTag("pt"),
 )

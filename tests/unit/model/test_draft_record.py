@@ -9,9 +9,10 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
-from ibi.model.draft import Description, DraftRecord, Publication, RefusedValue, decode_draft, encode_draft
+from ibi.model.draft import DraftRecord, Publication, RefusedValue, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 from ibi.model.file import File
+from ibi.model.item import Description, Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
 from tests.support.deposit_samples import labels
@@ -38,7 +39,7 @@ FULL = DraftRecord(
     refused={"date": RefusedValue("31/02/2026", "invalid-metadata")},
 )
 PLAIN = DraftRecord(
-    id="draft-aaaaaaaaaaaaaaaa", owner="token:x", created=NOW, description=Description(url="http://x.br/")
+    id="draft-aaaaaaaaaaaaaaaa", owner="token:x", created=NOW, description=Description(target_url="http://x.br/")
 )
 
 
@@ -72,6 +73,6 @@ def test_a_description_is_in_order_whatever_is_missing() -> None:
     with pytest.raises(InvalidFileName):
         Description(target="../x")
     with pytest.raises(InvalidItem):
-        Description(url="ftp://x")
+        Description(target_url="ftp://x")
     with pytest.raises(InvalidItem):
-        Description(target="later.txt").draft(())
+        Draft(description=Description(target="later.txt"))

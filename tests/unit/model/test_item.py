@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.errors import InvalidInput
@@ -14,6 +12,7 @@ from ibi.messages import LabelForms, State
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.file import File
 from ibi.model.item import Draft, Item, Tombstone
+from tests.support.flat_items import new_draft, replace
 from tests.support.standards_archives import forms, item
 
 REP, OTHER = "lab.br/arq/2020/01.02.03.04", "lab.br/arq/2020/01.02.03.05"
@@ -53,7 +52,7 @@ TOMB = Tombstone(EARLIER, "why")
 )
 def test_what_contradicts_itself_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InvalidItem) as refusal:
-        replace(ITEM, **change)  # type: ignore[arg-type]
+        replace(ITEM, **change)
     str(refusal.value).encode()
 
 
@@ -103,9 +102,9 @@ def test_a_file_has_a_size_a_digest_and_a_media_type(size: int, digest: str, med
 def test_a_draft_may_lack_anything_but_contradicts_nothing() -> None:
     assert Draft().files == ()
     with pytest.raises(InvalidItem):
-        Draft(target="a.pdf")
+        new_draft(target="a.pdf")
     with pytest.raises(InvalidInput):
-        Draft(target_url="file:///etc/passwd")
+        new_draft(target_url="file:///etc/passwd")
 
 
 def test_an_item_knows_its_labels() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
+from tests.support.flat_items import replace
 from tests.support.standards_archives import forms, item
 
 ITEM = replace(

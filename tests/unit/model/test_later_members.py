@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from ibi.model.item import Item, Tombstone
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
+from tests.support.flat_items import replace
 from tests.support.standards_archives import forms, item
 
 ODD = b'{"n":1.10,"big":123456789012345678901234567890,"far":1e400,"t":"\\u00e9\\/","list":[1,[],{}]}'

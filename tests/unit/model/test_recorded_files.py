@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 
@@ -13,6 +11,7 @@ from ibi.model.file import File, RecordedFiles, without_files
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, item_document, local_document
 from tests.support.catalog_samples import item
+from tests.support.flat_items import replace
 
 FILES = tuple(File(f"data/{number:05}.png", number, f"{number:0128x}", "image/png") for number in range(10_000))
 WHOLE = item(1, files=FILES, target="data/05000.png")

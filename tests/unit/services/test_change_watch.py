@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.catalog_samples import item
+from tests.support.flat_items import replace
 from tests.support.set_clocks import SetClocks
 
 
@@ -118,7 +118,7 @@ class Answers:
 
 
 def published(minute: int, **others: LabelForms) -> Item:
-    return replace(item(minute), target_url=f"http://example.com/{minute}", **others)  # type: ignore[arg-type]
+    return replace(item(minute), target_url=f"http://example.com/{minute}", **others)
 
 
 def test_a_deposit_forgets_no_answer_about_another_item(catalog: SqliteCatalog) -> None:

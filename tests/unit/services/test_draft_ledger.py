@@ -20,8 +20,9 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
-from ibi.model.draft import Description, DraftRecord, Publication
+from ibi.model.draft import DraftRecord, Publication
 from ibi.model.file import UNKNOWN_SHA_512, File
+from ibi.model.item import Description
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.services.drafts.ledger import DraftLedger
 from ibi.storage.draft_bytes import DraftChanges

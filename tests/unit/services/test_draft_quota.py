@@ -24,7 +24,7 @@ from ibi.archive.drafts import (
 from ibi.composition.archive_store import open_store
 from ibi.errors import IbiError
 from ibi.model.account import Scope
-from ibi.model.draft import Description
+from ibi.model.item import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import STEP, Depositor

@@ -30,8 +30,8 @@ from ibi.archive.errors import SecondSuccessor
 from ibi.archive.life_cycle import Updated
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
-from ibi.model.draft import Description, DraftRecord
-from ibi.model.item import Item
+from ibi.model.draft import DraftRecord
+from ibi.model.item import Description, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.archive_store import ContentChanged, UploadDamaged
 from ibi.ports.errors import DiskFull, DraftDamaged

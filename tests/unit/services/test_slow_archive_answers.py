@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -18,6 +17,7 @@ from ibi.services.change_watch import ChangeWatch
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.vocabulary import ContentType, State
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, SERVICE, deleted, kept
+from tests.support.flat_items import replace
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.set_clocks import SetClocks
 from tests.support.slow_storage import SlowStorage

@@ -37,7 +37,6 @@ from ibi.label import Label, parse
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Scope
 from ibi.model.draft import (
-    Description,
     DraftRecord,
     Publication,
     Refused,
@@ -45,7 +44,7 @@ from ibi.model.draft import (
     ReviewState,
     still_refused,
 )
-from ibi.model.item import Item
+from ibi.model.item import Description, Item
 from ibi.model.metadata import check_dates
 from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelMinter
@@ -112,7 +111,9 @@ class Drafts:
     def begin(self, who: Depositor, description: Description, like: Item | None = None) -> DraftView:
         """Begin a draft of a new item. It may keep the terms of the item that it is `like`."""
         check_dates(description.metadata)
-        check_terms(description, () if like is None else (Description.of(like),), self._clocks.read().wall)
+        check_terms(
+            description, () if like is None else (like.description.without_relations(),), self._clocks.read().wall
+        )
         return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
@@ -124,9 +125,9 @@ class Drafts:
         if description is not None:
             _check_no_relations(description)
             check_dates(description.metadata, _dates_of(item))
-            check_terms(description, (Description.of(item),), self._clocks.read().wall)
+            check_terms(description, (item.description.without_relations(),), self._clocks.read().wall)
         record = replace(
-            self._new(who, description or Description.of(item)),
+            self._new(who, description or item.description.without_relations()),
             labels=item.labels,
             base=item.version,
             kept=tuple(item.files),
@@ -216,7 +217,7 @@ class Drafts:
                 self._check_update(who, item, description)
                 _check_no_relations(description)
             check_dates(description.metadata, _dates_of(item))
-            known = (record.description, *(() if item is None else (Description.of(item),)))
+            known = (record.description, *(() if item is None else (item.description.without_relations(),)))
             check_terms(description, known, self._clocks.read().wall)
             left = refused
             if left is None:
@@ -338,7 +339,11 @@ class Drafts:
         withdrawn."""
         draft = deletion_id(item, who.owner)
         record = replace(
-            self._new(who, Description.of(item)), id=draft, labels=item.labels, base=item.version, deletion=deletion
+            self._new(who, item.description.without_relations()),
+            id=draft,
+            labels=item.labels,
+            base=item.version,
+            deletion=deletion,
         )
         with self._kept.locks.hold(name_of(item)):
             if self._files.read(draft) is None:

@@ -31,10 +31,10 @@ from ibi.errors import IbiError
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor, Scope, shown_account
 from ibi.model.content import Bytes, Keep, Move, Sent, Source
-from ibi.model.draft import Description, DraftRecord, Publication, RequestedDeletion
+from ibi.model.draft import DraftRecord, Publication, RequestedDeletion
 from ibi.model.errors import InvalidFileName
 from ibi.model.file import UNKNOWN_SHA_512, File, collision_key
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
@@ -132,7 +132,7 @@ class WholeDeposits:
 
 def _as_new(item: WholeItem) -> NewItem:
     sources: dict[str, Source] = {sent.path: Bytes(sent.content) for sent in item.files}
-    return NewItem(item.description.draft(tuple(map(_file, item.files))), sources, item.key)
+    return NewItem(Draft(description=item.description, files=tuple(map(_file, item.files))), sources, item.key)
 
 
 def _file(sent: SentFile) -> File:
@@ -260,7 +260,7 @@ class DraftPublishing:
         if record.reserved is not None and (known := self._find_publication(record.reserved)) is not None:
             return known
         deposits = self._deposits_of(record, who, labels)
-        draft = record.description.draft(files)
+        draft = Draft(description=record.description, files=files)
         try:
             item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
         except (StorageError, KeyReused):
@@ -286,7 +286,7 @@ class DraftPublishing:
         # From the object, not the catalogue: the item judged here must not change until it is written.
         before = self.kept.read(name_of(self.kept.find(labels.labels[0])))
         item = before.item
-        draft = record.description.draft(files, item.labels)
+        draft = Draft(description=record.description, files=files, labels=item.labels)
         if is_published_already(item, record, draft):
             return Publication(item.labels, item.version)
         updated = self.changes_of(who).update(
@@ -347,7 +347,7 @@ class DraftPublishing:
         if item is None or item.version != record.base or view.files != item.files:
             return False
         visibility, now = record.description.visibility, self.clocks.read().wall
-        is_alone = replace(record.description, visibility=item.visibility) == Description.of(item)
+        is_alone = replace(record.description, visibility=item.visibility) == item.description.without_relations()
         is_less = visibility != item.visibility and not visibility.shows_more_than(item.visibility, now)
         return is_alone and is_less
 
@@ -376,10 +376,10 @@ class DraftPublishing:
         if record.labels is None:
             depositor = Actor(record.owner, Scope.DEPOSIT)
             deposits = Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, depositor=depositor)
-            deposits.check(record.description.draft(view.files))
+            deposits.check(Draft(description=record.description, files=view.files))
             return
         item = self.kept.find(record.labels.labels[0])
-        draft = record.description.draft(view.files, item.labels)
+        draft = Draft(description=record.description, files=view.files, labels=item.labels)
         if not is_published_already(item, record, draft):
             update(item, draft, self.clocks.read().wall)
 
@@ -392,7 +392,7 @@ class DraftPublishing:
         uploaded = [one.file for one in self.files.uploads(record.id).values()]
         try:
             item = self.kept.find(record.labels.labels[0])
-            draft = record.description.draft(together(record.kept, uploaded), item.labels)
+            draft = Draft(description=record.description, files=together(record.kept, uploaded), labels=item.labels)
             is_made = is_published_already(item, record, draft)
         except IbiError:  # a draft that cannot be published was not published
             return None

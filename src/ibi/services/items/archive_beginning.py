@@ -6,6 +6,7 @@ The URL of that item is the Archive's address, and follows it when the Archive m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from secrets import token_bytes
 from typing import Final
 
@@ -14,7 +15,7 @@ from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.identification import LabelForms
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
@@ -127,14 +128,8 @@ def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms
     item, url = find_forms(kept.catalog, service), f"{public_url}/"
     if item is None or item.target_url in {None, url} or not _leads_where_we_said(kept, item):
         return False
-    draft = Draft(
-        labels=item.labels,
-        metadata=item.metadata,
-        language=item.language,
-        target_url=url,
-        visibility=item.visibility,
-        alternates=item.alternates,
-    )
+    description = replace(item.description.without_relations(), target=None, target_url=url)
+    draft = Draft(labels=item.labels, description=description)
     deposits.update(item.rep, draft, {}, who, _MOVED)
     return True
 
@@ -157,4 +152,4 @@ def _url_in(kept: ItemRepository, name: str, version: int) -> str | None:
 def service_draft(public_url: str, title: str) -> Draft:
     """Return the draft of a Web service at the Archive's address."""
     metadata = DescriptiveMetadata(title=(Text(title),), resource_type=ResourceType.SERVICE)
-    return Draft(metadata=metadata, target_url=f"{public_url}/")
+    return Draft(description=Description(metadata=metadata, target_url=f"{public_url}/"))

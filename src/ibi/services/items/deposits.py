@@ -364,12 +364,13 @@ class Deposits:
         """Return the draft, naming others by all the labels that they are known by here."""
         if not named_by(draft):
             return draft
-        return replace(
-            draft,
+        description = replace(
+            draft.description,
             edition_of=self._all_forms(draft.edition_of),
             translation_of=self._all_forms(draft.translation_of),
             describes=self._all_forms(draft.describes),
         )
+        return replace(draft, description=description)
 
     def _all_forms(self, forms: LabelForms | None) -> LabelForms | None:
         held = None if forms is None else find_forms(self._catalog, forms)

@@ -202,16 +202,19 @@ def _name_one(forms: LabelForms | None, other: LabelForms) -> bool:
 def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:
     match field:
         case "edition_of":
-            return replace(item, edition_of=forms)
+            return replace(item, description=replace(item.description, edition_of=forms))
         case "translation_of":
             # It knows the translations of the group from its source.
-            return replace(item, translation_of=forms, translations=() if forms is None else item.translations)
+            description = replace(item.description, translation_of=forms)
+            return replace(item, description=description, translations=() if forms is None else item.translations)
         case "describes":
-            return replace(item, describes=forms)
+            return replace(item, description=replace(item.description, describes=forms))
 
 
 def _in_language(item: Item, language: LanguageTag) -> Item:
     """Return the item in `language`, which is set if it was deposited without one."""
     if item.language is not None and item.language != language:
         raise WrongLanguage(label=str(item.rep), language=str(item.language))
-    return item if item.language == language else replace(item, language=language)
+    return (
+        item if item.language == language else replace(item, description=replace(item.description, language=language))
+    )

@@ -244,11 +244,8 @@ def _contents(item: Item) -> set[tuple[str, str]]:
 def _draft(now: Item, earlier: Item) -> Draft:
     return Draft(
         labels=now.labels,
-        metadata=earlier.metadata,
-        language=earlier.language,
+        description=replace(
+            earlier.description.without_relations(), visibility=now.visibility, alternates=now.alternates
+        ),
         files=tuple(earlier.files),
-        target=earlier.target,
-        target_url=earlier.target_url,
-        visibility=now.visibility,
-        alternates=now.alternates,
     )

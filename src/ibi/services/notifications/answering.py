@@ -13,7 +13,7 @@ from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import ClaimState, claim_state, decline, take_back_decline
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item
 from ibi.model.notification import ClaimRelation, ReceivedClaim, RelatedLink, RemoteClaimState, SentClaim
 from ibi.ports.catalog import Link
 from ibi.ports.federation import Rows
@@ -185,14 +185,15 @@ def _as_draft(item: Item, claim: ReceivedClaim) -> Draft:
     """Return the claimant's statement about the item, as a draft that could be here."""
     match claim.relation:
         case ClaimRelation.EDITION_OF:
-            return Draft(edition_of=item.labels)
+            return Draft(description=Description(edition_of=item.labels))
         case ClaimRelation.DESCRIBES:
-            return Draft(describes=item.labels)
+            return Draft(description=Description(describes=item.labels))
     if claim.language is None:
         raise LanguageNotKnown(
             label=str(item.rep), claimant=claim.claimant[0], reason=claim.reason or "it is asked at this moment"
         )
-    return Draft(translation_of=item.labels, language=LanguageTag.parse(claim.language, registered=False))
+    language = LanguageTag.parse(claim.language, registered=False)
+    return Draft(description=Description(translation_of=item.labels, language=language))
 
 
 def _is_made_by(claim: ReceivedClaim, claimant: Label | str) -> bool:

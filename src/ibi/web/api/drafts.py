@@ -17,17 +17,9 @@ from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
 from ibi.model.account import Scope
-from ibi.model.draft import (
-    DRAFT_ID,
-    Description,
-    Refused,
-    deletion_document,
-    description_document,
-    read_refused,
-    refused_document,
-)
+from ibi.model.draft import DRAFT_ID, Refused, deletion_document, description_document, read_refused, refused_document
 from ibi.model.file import File
-from ibi.model.item import Item
+from ibi.model.item import Description, Item
 from ibi.model.item_json import file_document, forms_document
 from ibi.model.metadata_json import metadata_document
 from ibi.resources.drafts import DraftQuotaResource, PublicationResource

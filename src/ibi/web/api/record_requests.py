@@ -31,8 +31,9 @@ from ibi.model.description_values import (
     make_alternate,
     parse_alternate,
 )
-from ibi.model.draft import Description, read_description
+from ibi.model.draft import read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
+from ibi.model.item import Description
 from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS, MOST_VALUES

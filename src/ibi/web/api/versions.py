@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -71,7 +71,7 @@ class VersionPages:
         summary = self._summary(item, found, in_full=in_full)
         if found.item is None:
             return json_answer(summary, HTTPStatus.OK, _HEADERS, "application/json")
-        record = item_record(self._site, replace(found.item, visibility=found.visibility(item)), in_full=in_full)
+        record = item_record(self._site, found.item.with_visibility(found.visibility(item)), in_full=in_full)
         if "files" in record:
             record["files"] = [
                 {**file, "url": version_file_url(self._site.urls, item, found.number, file["path"])}
@@ -97,7 +97,7 @@ class VersionPages:
         item, target, _ = await self._find(request, for_bytes=True)
         number, path = target.required_number, target.file or ""
         found = await asyncio.to_thread(self._site.versions.find, item, number)
-        await self._require_open(request, replace(item, visibility=found.visibility(item)))
+        await self._require_open(request, item.with_visibility(found.visibility(item)))
         file = None if found.item is None else found.item.file(path)
         if found.item is None or file is None:
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))

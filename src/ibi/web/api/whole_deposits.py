@@ -22,9 +22,9 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.account import Scope
-from ibi.model.draft import Description
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import UNKNOWN_SHA_512, File, check_file_name, collision_key
+from ibi.model.item import Description
 from ibi.model.json_fields import decode_document
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.publishing import MOST_BYTES, Published, SentFile, WholeItem, check_sent, send_to_draft

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -205,7 +204,7 @@ class Collection:
         if number is None or not access or item.state is State.DELETED:
             return item, item, access
         version = await asyncio.to_thread(self._site.versions.find, item, number)
-        item = replace(item, visibility=version.visibility(item))
+        item = item.with_visibility(version.visibility(item))
         return version.item, item, file_access(self._site, item, scope)
 
     async def _all_files(self, item: Item, scope: Scope, receive: Receive, send: Send) -> Response | None:

@@ -28,9 +28,10 @@ from ibi.model.description_values import (
     Ror,
     check_count,
 )
-from ibi.model.draft import Description, DraftRecord, Refused, RefusedValue
+from ibi.model.draft import DraftRecord, Refused, RefusedValue
 from ibi.model.errors import InvalidMetadata
 from ibi.model.file import check_file_name
+from ibi.model.item import Description
 from ibi.model.item_types import coar_type_of, find_coar_type, with_coar_type
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import network

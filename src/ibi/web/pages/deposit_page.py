@@ -26,8 +26,8 @@ from ibi.archive.licences import find_licence
 from ibi.errors import ErrorKind, IbiError
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Role, person_account
-from ibi.model.draft import Description, ReviewState
-from ibi.model.item import Item
+from ibi.model.draft import ReviewState
+from ibi.model.item import Description, Item
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor, DraftView
 from ibi.services.drafts.reviews import Submitted
@@ -401,9 +401,8 @@ class DepositPages:
         if view is None or labels is None or not view.record.description.metadata.title:
             return ()
         description, now = view.record.description, self._site.now
-        item = Item(
-            labels=labels, created=now, updated=now, metadata=description.metadata, language=description.language
-        )
+        shown = Description(metadata=description.metadata, language=description.language)
+        item = Item(labels=labels, created=now, updated=now, description=shown)
         return citations(shown_work(item, self._site.persistent_url(labels)), now)
 
     def _persistent_url(self, view: DraftView | None) -> str | None:

@@ -24,7 +24,8 @@ from ibi.accounts.sign_in import check_csrf
 from ibi.archive.importing.reading import read_records
 from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
-from ibi.model.draft import Description, Refused
+from ibi.model.draft import Refused
+from ibi.model.item import Description
 from ibi.services.drafts.ledger import DraftView
 from ibi.services.drafts.uploads import DraftUploads, PartialState, Upload
 from ibi.web.http.body import LEAST_SPEED, PATIENCE, body_pieces, told_media_type

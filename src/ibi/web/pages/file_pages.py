@@ -348,7 +348,7 @@ class VersionsPage:
 
     def _show_version(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
         visibility = version.visibility(now)
-        seen = replace(now, visibility=visibility)
+        seen = now.with_visibility(visibility)
         lists, access = list_access(self._site, seen, scope), file_access(self._site, seen, scope)
         changes = version.changes if lists else version.changes.without_files()
         files = () if version.item is None or not lists else version.item.files

@@ -29,9 +29,8 @@ from ibi.instant import Instant
 from ibi.label import Label, find_labels, match_any, parse_any
 from ibi.model.account import Role
 from ibi.model.description_values import checked_text
-from ibi.model.draft import Description
 from ibi.model.errors import InvalidMetadata, InvalidNetwork
-from ibi.model.item import Item, name_one_item
+from ibi.model.item import Description, Draft, Item, name_one_item
 from ibi.model.metadata import Text, checked_date
 from ibi.model.visibility import Visibility, network
 from ibi.services.drafts.ledger import Depositor
@@ -212,7 +211,7 @@ class ItemActionPages:
         place = f"{PLACE}/{item.rep.spelling}/{PageAct.ACCESS}"
         if visibility == item.visibility:
             return see_other(f"{place}?done=saved")
-        description = replace(Description.of(item), visibility=visibility)
+        description = replace(item.description.without_relations(), visibility=visibility)
         submitted = await asyncio.to_thread(_publish_change, services, visitor.depositor, item, description)
         return see_other(f"{place}?done={'waits' if submitted else 'saved'}")
 
@@ -307,7 +306,7 @@ def _draft_of_change(services: ItemServices, who: Depositor, item: Item) -> str:
 
 def _draft_of_claim(services: ItemServices, visitor: Visitor, item: Item, description: Description) -> str:
     """Begin a draft of a new item that claims a relation to another. Raise if its claims could not be published."""
-    services.deposits_of(visitor.actor).check_claims(description.draft(()))
+    services.deposits_of(visitor.actor).check_claims(Draft(description=description))
     return services.drafts.begin(visitor.depositor, description, like=item).record.id
 
 
@@ -315,7 +314,7 @@ def _why_not(services: ItemServices, visitor: Visitor, description: Description)
     """Return why a draft with this description could not be published, or None. Raise an error that is not for
     readers."""
     try:
-        services.deposits_of(visitor.actor).check_claims(description.draft(()))
+        services.deposits_of(visitor.actor).check_claims(Draft(description=description))
     except IbiError as error:
         if not error.kind.is_told:
             raise
@@ -342,7 +341,7 @@ def _describe_new_item(item: Item, act: PageAct, form: ActForm) -> Description:
         return Description(
             metadata=metadata,
             language=item.language,
-            url=item.target_url,
+            target_url=item.target_url,
             edition_of=item.labels,
             visibility=item.visibility,
         )

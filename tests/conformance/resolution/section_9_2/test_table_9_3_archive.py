@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.archive import life_cycle
@@ -16,6 +14,7 @@ from ibi.messages import State, UrlList, UrlRequest, ip_addresses
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_catalog import PlainCatalog
+from tests.support.flat_items import replace
 from tests.support.standards_archives import NOW, StandardsArchive, forms, item
 
 REP = "lab.br/arq/2020/01.02.03.04"

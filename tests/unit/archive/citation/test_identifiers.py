@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris
@@ -16,8 +14,8 @@ from ibi.archive.citation.work import (
 )
 from ibi.instant import Instant
 from ibi.model.description_values import Alternate
-from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
+from tests.support.flat_items import new_item, replace
 from tests.unit.archive.citation.reading import read_bibtex, read_ris
 from tests.unit.archive.citation.works import LABELS, URL, cited
 
@@ -101,7 +99,7 @@ def test_indexes_get_the_doi() -> None:
 
 def test_names_by_which_an_item_resolves_are_cited_too_and_each_once() -> None:
     now = Instant(1_700_000_000)
-    item = Item(
+    item = new_item(
         labels=LABELS,
         created=now,
         updated=now,

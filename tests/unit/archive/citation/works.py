@@ -7,8 +7,8 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
-from ibi.model.item import Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
+from tests.support.flat_items import new_item
 
 __all__ = ["ACCESSED", "BANON", "URL", "cited"]
 
@@ -27,5 +27,5 @@ def cited(
     titles = () if title is None else (Text(title),)
     metadata = DescriptiveMetadata(title=titles, resource_type=resource_type, **agents, **texts)  # type: ignore[arg-type]
     now = Instant(1_700_000_000)
-    item = Item(labels=LABELS, created=now, updated=now, metadata=metadata, language=LanguageTag("pt"))
+    item = new_item(labels=LABELS, created=now, updated=now, metadata=metadata, language=LanguageTag("pt"))
     return work_of(item, URL)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.instant import Instant
-from ibi.model.item import Draft
 from ibi.model.membership import ArchiveRecord
 from ibi.ports.clocks import KEY_LIFETIME
 from ibi.services.items.archive_beginning import (
@@ -23,6 +20,7 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
 from tests.support.deposit_samples import WHO, labels, put
+from tests.support.flat_items import new_draft, replace
 from tests.support.memory.archive_state import MemoryArchiveRecords
 from tests.support.set_clocks import SetClocks
 
@@ -64,7 +62,7 @@ def test_other_changes_of_the_item_keep_it_from_nothing(
     kept: ItemRepository, made: Deposits, begun: ArchiveRecord
 ) -> None:
     item = kept.find(begun.service.labels[0])
-    named = Draft(labels=item.labels, metadata=item.metadata, target_url=item.target_url)
+    named = new_draft(labels=item.labels, metadata=item.metadata, target_url=item.target_url)
     made.update(item.rep, named, {}, WHO)
     Relating(kept, made).record_next_edition(item.rep, labels(99).labels[0], WHO)
     assert follow_address(made, kept, begun.service, THERE, WHO)
@@ -74,7 +72,7 @@ def test_other_changes_of_the_item_keep_it_from_nothing(
 
 def test_a_url_that_was_chosen_by_a_person_stays(kept: ItemRepository, made: Deposits, begun: ArchiveRecord) -> None:
     item = kept.find(begun.service.labels[0])
-    made.update(item.rep, Draft(labels=item.labels, metadata=item.metadata, target_url=HOME), {}, WHO)
+    made.update(item.rep, new_draft(labels=item.labels, metadata=item.metadata, target_url=HOME), {}, WHO)
     assert not follow_address(made, kept, begun.service, THERE, WHO)
     assert url(kept, begun) == HOME
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha512
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from ibi.storage.sqlite.texts import SqliteTexts, _body
 from ibi.storage.text_process import TextProcess
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item
+from tests.support.flat_items import replace
 from tests.support.memory.content import MemoryContent
 
 _: tuple[type[TextIndex], type[TextReader]] = SqliteTexts, TextProcess
@@ -62,7 +63,7 @@ class Library:
     def put(self, minute: int, text: str, title: str = "A title", **others: object) -> Item:
         body = text.encode()
         file = File("a.txt", len(body), sha512(body).hexdigest(), "text/plain")
-        kept = replace(item(minute, title), files=(file,), **others)  # type: ignore[arg-type]
+        kept = replace(item(minute, title), files=(file,), **others)
         if str(kept.rep) not in self.content.iterate():
             self.content.create(str(kept.rep), {"doc/a.txt": Bytes(body)}, Change("Ana", "deposit", kept.created))
         self.catalog.put(kept)
@@ -143,7 +144,7 @@ def two_files(library: Library, bodies: dict[str, bytes] | None = None, **others
     files = tuple(
         File(path, len(body), sha512(body).hexdigest(), "text/plain") for path, body in sorted(bodies.items())
     )
-    kept = replace(item(1), files=files, target="a.txt", **others)  # type: ignore[arg-type]
+    kept = replace(item(1), files=files, target="a.txt", **others)
     sources = {f"doc/{path}": Bytes(body) for path, body in bodies.items()}
     library.content.create(str(kept.rep), sources, Change("Ana", "deposit", kept.created))
     library.catalog.put(kept)

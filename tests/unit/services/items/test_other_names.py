@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
@@ -17,6 +16,7 @@ from ibi.model.item import Draft, Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from tests.support.deposit_samples import WHO, CountedLabels, draft
+from tests.support.flat_items import replace
 from tests.support.set_clocks import SetClocks
 
 DOI = Alternate("doi", "10.1000/182")

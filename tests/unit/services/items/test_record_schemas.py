@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
 from zlib import crc32
@@ -18,6 +17,7 @@ from ibi.model.content import Bytes, Change, Keep
 from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, put, sources
+from tests.support.flat_items import replace
 
 SCHEMA_1 = Path(__file__).parents[3] / "support" / "stores" / "schema1.tar.xz"
 """A data directory made by the last version that knew schema 1 alone."""

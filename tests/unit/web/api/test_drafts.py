@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ from ibi.label import parse
 from ibi.messages import State
 from ibi.model.account import COMMAND, Scope
 from ibi.model.content import Change, Keep
+from ibi.model.item import Draft
 from ibi.model.metadata import Text
 from ibi.web.api.record_requests import parse_description
 from tests.support.archive_app import BASE
+from tests.support.flat_items import replace
 from tests.support.form_bodies import FORM, item_form
 from tests.support.records_app import RECORDS, SAID, records_app
 
@@ -354,7 +355,8 @@ async def test_what_an_item_says_already_stays(tmp_path: Path, said: dict[str, A
         item, kept = app.store.find(rep), parse_description(said)
         assert app.site.item_services is not None
         sources = {file.path: Keep(file.path) for file in item.files}
-        app.site.item_services.deposits_of(COMMAND).update(rep, kept.draft(tuple(item.files)), sources, "x")
+        draft = Draft(description=kept, files=tuple(item.files))
+        app.site.item_services.deposits_of(COMMAND).update(rep, draft, sources, "x")
         begun = (await app.ask("POST", f"{RECORDS}/{rep.spelling}/draft")).json()
         place = f"{RECORDS}/{begun['id']}"
         assert (await app.ask("PUT", place, {**said, "metadata": {**said["metadata"], "title": ["B"]}})).status == 200

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
@@ -37,6 +36,7 @@ from ibi.transport.http_connection import freshness
 from ibi.web.archive.service import ArchiveService
 from ibi.web.http.errors import log_untold
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
+from tests.support.flat_items import replace
 
 PLACE = "/lab.br/arq/2020/01.01.00.00"
 CLOSED = Visibility((network("150.163.0.0/16"),))

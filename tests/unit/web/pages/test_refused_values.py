@@ -13,7 +13,8 @@ import pytest
 from ibi.label import parse
 from ibi.model.account import Role, Scope, person_account
 from ibi.model.description_values import MAX_TEXT
-from ibi.model.draft import REFUSABLE, Description
+from ibi.model.draft import REFUSABLE
+from ibi.model.item import Description
 from ibi.model.visibility import network
 from ibi.ports.errors import DraftDamaged
 from ibi.services.drafts.ledger import Depositor
