@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,7 +24,7 @@ from ibi.model.visibility import Visibility, network
 from ibi.ports.catalog import Catalog, Search
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import HOSTILE, forms_at, items
-from tests.support.flat_items import new_item
+from tests.support.flat_items import new_item, replace
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.search import MemorySearch
 

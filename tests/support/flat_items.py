@@ -1,36 +1,38 @@
-"""Items and drafts from one flat list of values: tests need not say which of them belong to the description."""
+"""Items and drafts from one flat list of values: tests need not say which belong to the description or custody."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, Final, TypeVar
 
-from ibi.model.item import Described, Description, Draft, Item
+from ibi.model.item import Custody, Described, Description, Draft, InCustody, Item
 
 _DESCRIBED: Final = frozenset(field.name for field in dataclasses.fields(Description))
+_HELD: Final = frozenset(field.name for field in dataclasses.fields(Custody))
 
 Value = TypeVar("Value")
 
 
 def new_item(**values: Any) -> Item:
-    return Item(description=Description(**_described(values)), **_others(values))
+    described, held = _taken(values, _DESCRIBED), _taken(values, _HELD)
+    return Item(description=Description(**described), custody=Custody(**held), **values)
 
 
 def new_draft(**values: Any) -> Draft:
-    return Draft(description=Description(**_described(values)), **_others(values))
+    described = _taken(values, _DESCRIBED)
+    return Draft(description=Description(**described), **values)
 
 
 def replace(of: Value, /, **values: Any) -> Value:
-    """Return `of` with these values, as `dataclasses.replace` does; members of its description are named directly."""
-    if not isinstance(of, Described):
-        return dataclasses.replace(of, **values)  # type: ignore[type-var]
-    description = dataclasses.replace(of.description, **_described(values))
-    return dataclasses.replace(of, description=description, **_others(values))  # type: ignore[type-var]
+    """Return `of` with these values, as `dataclasses.replace` does; members of its description and custody are named
+    directly."""
+    if isinstance(of, Described) and (described := _taken(values, _DESCRIBED)):
+        values["description"] = dataclasses.replace(of.description, **described)
+    if isinstance(of, InCustody) and (held := _taken(values, _HELD)):
+        values["custody"] = dataclasses.replace(of.custody, **held)
+    return dataclasses.replace(of, **values)  # type: ignore[type-var]
 
 
-def _described(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name in _DESCRIBED}
-
-
-def _others(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in _DESCRIBED}
+def _taken(values: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """Remove the values with these names, and return them."""
+    return {name: values.pop(name) for name in [*values] if name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -15,7 +15,7 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord
 from ibi.vocabulary import State
-from tests.support.flat_items import new_item
+from tests.support.flat_items import new_item, replace
 
 SOURCE = SourceAddress("http://a.example")
 

@@ -33,7 +33,7 @@ from ibi.label import Label
 from ibi.languages import message
 from ibi.messages.identification import LabelForms
 from ibi.model.file import check_file_names
-from ibi.model.item import Draft, Item, Tombstone, name_one_item
+from ibi.model.item import Custody, Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
 from ibi.origin import Origin
 from ibi.vocabulary import ArchiveProtocol, State
@@ -198,7 +198,7 @@ def delete(
         description=replace(item.description, target=None, target_url=None),
         updated=when,
         version=item.version + 1,
-        tombstone=Tombstone(when, why, replaced_by),
+        custody=replace(item.custody, tombstone=Tombstone(when, why, replaced_by)),
     )
 
 
@@ -206,7 +206,7 @@ def purge(item: Item) -> Item:
     """Return the tombstone without earlier versions."""
     require(item, Act.PURGE)
     assert item.tombstone is not None  # every deleted item has a tombstone
-    return replace(item, tombstone=replace(item.tombstone, purged=True))
+    return replace(item, custody=replace(item.custody, tombstone=replace(item.tombstone, purged=True)))
 
 
 def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
@@ -220,14 +220,15 @@ def refresh(item: Item, original: Item, source: str | None = None) -> Item:
     require(item, Act.REFRESH)
     after = _as_copy(original, item.source if source is None else source)
     later = (original.later[0], item.later[1])
-    return replace(after, transferred_to=item.transferred_to, owner=item.owner, later=later)
+    custody = replace(after.custody, transferred_to=item.transferred_to)
+    return replace(after, custody=custody, owner=item.owner, later=later)
 
 
 def outlive(item: Item, tombstone: Tombstone) -> Item:
     """Return the Copy of an Original that was deleted. It keeps its bytes until it is dropped, and records the
     deletion."""
     require(item, Act.REFRESH)
-    return replace(item, original_tombstone=tombstone)
+    return replace(item, custody=replace(item.custody, original_tombstone=tombstone))
 
 
 def drop(item: Item, now: Instant) -> Transfer | None:
@@ -256,7 +257,8 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
 def keep_copy(item: Item, transfer: Transfer, source: str | None) -> Item:
     """Return the Copy that stays here of an Original that is sent away. `source` is the address of the new holder, if
     known."""
-    return replace(_as_copy(item, source), transferred_to=transfer.to)
+    copy = _as_copy(item, source)
+    return replace(copy, custody=replace(copy.custody, transferred_to=transfer.to))
 
 
 def yield_to(item: Item, to: Label, source: Origin, *, service: LabelForms | None = None) -> Item:
@@ -264,35 +266,27 @@ def yield_to(item: Item, to: Label, source: Origin, *, service: LabelForms | Non
     require(item, Act.YIELD)
     check_not_service(item, service)
     protocol = ArchiveProtocol.HTTPS if source.scheme == "https" else None
-    return replace(_as_copy(item, source.authority), source_protocol=protocol, transferred_to=to)
+    copy = _as_copy(item, source.authority)
+    return replace(copy, custody=replace(copy.custody, source_protocol=protocol, transferred_to=to))
 
 
 def take_over(original: Item, *, here: Item | None = None) -> Item:
     """Return the Original that another Archive sends away, as an item of this Archive."""
     require(here, Act.TAKE_OVER, original.labels)
     require(original, Act.SEND_AWAY)
-    return replace(original, owner=None, transferred_to=None)
+    return replace(original, owner=None, custody=replace(original.custody, transferred_to=None))
 
 
 def become_original(item: Item) -> Item:
     """Return the Original made from a Copy, because the former holder released it to this Archive."""
     require(item, Act.TAKE_OVER)
-    return replace(
-        item,
-        state=State.ORIGINAL,
-        source=None,
-        source_protocol=None,
-        original_tombstone=None,
-        transferred_to=None,
-        owner=None,
-        transferable=True,
-    )
+    return replace(item, state=State.ORIGINAL, owner=None, custody=Custody())
 
 
 def _as_copy(original: Item, source: str | None) -> Item:
     if original.state is not State.ORIGINAL:
         raise OriginalNeeded(label=str(original.rep), act=Act.COPY.value, reason=_COPY_ELSEWHERE)
-    return replace(original, state=State.COPY, source=source)
+    return replace(original, state=State.COPY, custody=replace(original.custody, source=source))
 
 
 def _check_publishable(draft: Draft) -> None:

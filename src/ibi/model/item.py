@@ -158,7 +158,60 @@ class Draft(Described):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item(Described):
+class Custody:
+    """The place of the Original: where a Copy was taken from, where the Original went, and whether it was deleted."""
+
+    transferable: bool = True
+    """True if the Original may be given to another Archive."""
+    source: str | None = None
+    """The Archive from which a Copy was taken, `host[:port]`."""
+    source_protocol: ArchiveProtocol | None = None
+    """The protocol for that Archive; HTTP if it is None."""
+    original_tombstone: Tombstone | None = None
+    """For a Copy: the deletion of its Original, as reported by the Original's Archive."""
+    transferred_to: Label | None = None
+    """The service of the Archive to which this one gave the Original; the item here is a Copy."""
+    tombstone: Tombstone | None = None
+    """The deletion of the Original here."""
+
+
+_ORIGINAL_HERE: Final = Custody()
+
+
+class InCustody:
+    """Gives the members of its custody as its own, for reading: `item.source` is `item.custody.source`."""
+
+    __slots__ = ()
+
+    custody: Custody
+
+    @property
+    def transferable(self) -> bool:
+        return self.custody.transferable
+
+    @property
+    def source(self) -> str | None:
+        return self.custody.source
+
+    @property
+    def source_protocol(self) -> ArchiveProtocol | None:
+        return self.custody.source_protocol
+
+    @property
+    def original_tombstone(self) -> Tombstone | None:
+        return self.custody.original_tombstone
+
+    @property
+    def transferred_to(self) -> Label | None:
+        return self.custody.transferred_to
+
+    @property
+    def tombstone(self) -> Tombstone | None:
+        return self.custody.tombstone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item(Described, InCustody):
     """An item of this Archive: Original, Copy, or Deleted. Only a former Original of this Archive is Deleted.
 
     `files` are kept sorted by path, `translations` by tag.
@@ -183,18 +236,9 @@ class Item(Described):
     related: tuple[RelatedLink, ...] = ()
     """Reviews and other external resources that were accepted for display with it."""
 
-    transferable: bool = True
-    source: str | None = None
-    """The Archive from which a Copy was taken, `host[:port]`."""
-    source_protocol: ArchiveProtocol | None = None
-    """The protocol for that Archive; HTTP if it is None."""
-    original_tombstone: Tombstone | None = None
-    """For a Copy: the deletion of its Original, as reported by the Original's Archive."""
-    transferred_to: Label | None = None
-    """The service of the Archive to which this one gave the Original; the item here is a Copy."""
+    custody: Custody = _ORIGINAL_HERE
     owner: str | None = None
     """The account of this Archive to which it belongs; None: the Archive itself."""
-    tombstone: Tombstone | None = None
     later: tuple[LaterMembers | None, LaterMembers | None] = field(default=(None, None), compare=False, repr=False)
     """Members of its two records that a later version has written and that are unknown here."""
     declined: tuple[LabelForms, ...] = ()

@@ -25,7 +25,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.description_values import Alternate
 from ibi.model.errors import InvalidDocument, UnreadMember
 from ibi.model.file import File
-from ibi.model.item import Description, Item, Tombstone
+from ibi.model.item import Custody, Description, Item, Tombstone
 from ibi.model.json_fields import (
     Fields,
     LaterMembers,
@@ -59,6 +59,7 @@ Document = dict[str, Any]
 
 _FORMS: Final = ("rep", "ibip")
 _DESCRIBED: Final = tuple(each.name for each in fields_of(Description))
+_HELD: Final = tuple(each.name for each in fields_of(Custody))
 _LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
 
 
@@ -179,11 +180,12 @@ def decode_item(item_json: bytes, local_json: bytes, *, files: Sequence[File] | 
     shared, shared_later = _read_record(item_json, "item.json", _read_shared, _ITEM_SHAPE)
     local, local_later = _read_record(local_json, "local.json", _read_local, _LOCAL_SHAPE)
     described = {name: shared.pop(name) for name in _DESCRIBED}
+    held = {name: local.pop(name) for name in _HELD}
     values = {**shared, **local, "later": (shared_later, local_later)}
     if files is not None:
         values["files"] = files
     try:
-        return Item(description=Description(**described), **values)
+        return Item(description=Description(**described), custody=Custody(**held), **values)
     except InvalidInput as error:
         raise InvalidDocument("item.json", 0, "{cause}", cause=str(error)) from error
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.instant import Instant
@@ -15,6 +13,7 @@ from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
+from tests.support.flat_items import replace
 from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_service import url_request
 

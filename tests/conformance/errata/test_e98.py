@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ibi.model.item import Item
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
+from tests.support.flat_items import replace
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.instant import Instant
@@ -20,6 +18,7 @@ from ibi.services.resolving.feed_following import CopyStatements
 from ibi.vocabulary import State
 from tests.conformance.errata.test_e92 import ALL, COPY, HOME, ITEM, LIAR, knowing
 from tests.support.archive_app import IBIP, REP, archive_app, kept
+from tests.support.flat_items import replace
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.scripted_archives import body, drive, resolution

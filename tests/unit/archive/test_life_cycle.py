@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ibi.archive import errors, life_cycle
@@ -26,7 +24,7 @@ from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File
 from ibi.model.item import Draft
 from ibi.model.metadata import DescriptiveMetadata, Text
-from tests.support.flat_items import new_draft
+from tests.support.flat_items import new_draft, replace
 from tests.support.standards_archives import forms, item
 
 NOW = Instant.parse("2020-01-02T03:04:05Z")

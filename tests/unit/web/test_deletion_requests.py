@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from ibi.services.drafts.ledger import Depositor
 from ibi.vocabulary import State
 from tests.support.asgi_client import Answer, ask
 from tests.support.depositing_person import DepositingPerson
+from tests.support.flat_items import replace
 from tests.support.memory.people import MemoryPeople
 from tests.support.page_reader import read_page
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app

@@ -93,7 +93,7 @@ class PreparedCopy(NamedTuple):
             copy = life_cycle.copy(self.original, origin.authority)
         protocol = ArchiveProtocol.HTTPS if origin.scheme == "https" else None
         to = copy.transferred_to if self.transfer is None else self.transfer.to
-        return replace(copy, source_protocol=protocol, transferred_to=to)
+        return replace(copy, custody=replace(copy.custody, source_protocol=protocol, transferred_to=to))
 
     @property
     def is_at_hand(self) -> bool:

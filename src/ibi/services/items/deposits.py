@@ -128,7 +128,7 @@ class Deposits:
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
             return _return_earlier(self._kept, known, checked, files)
         if not transferable or owner is not None:
-            checked = replace(checked, transferable=transferable, owner=owner)
+            checked = replace(checked, custody=replace(checked.custody, transferable=transferable), owner=owner)
         try:
             with giving_names(self._kept, draft.alternates) as names:
                 names.allow(draft.alternates, labels)

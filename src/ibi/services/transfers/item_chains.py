@@ -223,12 +223,14 @@ class ItemChains:
             if before.item.state is State.ORIGINAL:
                 # Also if it came back since: the bytes here are older than those that came back.
                 last = _last_given(chain, self.service) or release.to
-                transfer = life_cycle.send_away(replace(before.item, transferable=True), last, self._now())
+                item = replace(before.item, custody=replace(before.item.custody, transferable=True))
+                transfer = life_cycle.send_away(item, last, self._now())
                 return life_cycle.keep_copy(before.item, transfer, None), chain, message
             if before.item.state is not State.COPY:
                 return before.item, chain, message
             if release.to not in self.service.labels:
-                return replace(before.item, transferred_to=release.to), chain, message
+                custody = replace(before.item.custody, transferred_to=release.to)
+                return replace(before.item, custody=custody), chain, message
             is_ours = not chain.is_under_way and here.manifest == release.manifest and not here.in_doubt
             return life_cycle.become_original(before.item) if is_ours else before.item, chain, message
 

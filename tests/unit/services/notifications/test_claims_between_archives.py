@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ibi.model.notification import ClaimRelation, DeliveryState, RemoteClaimStat
 from ibi.services.notifications.claim_context import ClaimWithdrawn, LanguageNotKnown
 from ibi.vocabulary import State
 from tests.support.claim_world import NETWORK, ClaimArchive, ClaimWorld, claim_world
+from tests.support.flat_items import replace
 
 PT, EN, FR = (LanguageTag.parse(tag, registered=True) for tag in ("pt", "en", "fr"))
 WHO = "lia"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from ibi.services.subscriptions.follow_worker import _MOST_STEPS, WAIT, FollowWo
 from ibi.services.subscriptions.subscriptions import FollowAdmin
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State
+from tests.support.flat_items import replace
 from tests.support.followed_source import SOURCE, FollowedSource, MemoryBringer, item_named, name_of
 
 NOW = 1_800_000_000

@@ -4,7 +4,6 @@ them fails on it."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from ibi.web.archive.metadata import FORMATS
 from ibi.web.pages.citation_styles import OWN_STYLES
 from ibi.web.pages.rendering import _environment
 from tests.support.archive_app import REP, archive_app, kept
+from tests.support.flat_items import replace
 
 LOCAL = b'{"schema":1,"state":"Original","transferable":true}'
 PAGE = f"/col/{REP}/metadata"
