@@ -102,14 +102,7 @@ class ResolverService:
         watcher: Watcher = NO_WATCHER,
     ) -> None:
         self._directory, self._gateway, self._own = directory, gateway, own
-        policy = policy or Policy()
-        others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
-        self._lenient = replace(policy, rules=others)
-        declared = is_declared_or_of_the_holder if foreign_urls is ForeignUrls.HOLDER else is_on_a_declared_host
-        rule = declared if own is None else exempt(own, declared)
-        # In the place of the rule, so that the order of the others stays.
-        rules = tuple(rule if each is is_on_a_declared_host else each for each in policy.rules)
-        self._policy = replace(policy, rules=rules)
+        self._policy, self._lenient = _policies(policy or Policy(), foreign_urls, own)
         self._confirms = foreign_urls is not ForeignUrls.REFUSE
         self._memory = memory
         self._cache = Cache() if cache is None else cache
@@ -441,6 +434,16 @@ class ResolverService:
             return outcome
         outcome = confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
         return self._memory.recall(outcome)
+
+
+def _policies(policy: Policy, foreign_urls: ForeignUrls, own: ArchiveRef | None) -> tuple[Policy, Policy]:
+    """Return the policy with the rule for hosts that these settings ask for, and the policy without such a rule."""
+    others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
+    declared = is_declared_or_of_the_holder if foreign_urls is ForeignUrls.HOLDER else is_on_a_declared_host
+    rule = declared if own is None else exempt(own, declared)
+    # In the place of the rule, so that the order of the others stays.
+    rules = tuple(rule if each is is_on_a_declared_host else each for each in policy.rules)
+    return replace(policy, rules=rules), replace(policy, rules=others)
 
 
 def _lacks_a_declared_url(outcome: Outcome | None) -> bool:
