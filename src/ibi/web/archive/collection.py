@@ -52,6 +52,8 @@ from ibi.web.pages.preview import PREVIEW
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
+_PLACES: Final = {"/doc": _DOC}
+"""The places to which other addresses of an item lead; by default it is the item's page."""
 _IN_QUERY: Final = "/%?:@!$&'()*+,;=~-._"
 
 
@@ -103,9 +105,7 @@ class Collection:
     async def _page(self, item: Item, rest: str, scope: Scope) -> Response:
         query = decode_query(raw_query(scope))
         if rest.removesuffix("/") in {_METADATA, VERSIONS} and rest.endswith("/"):
-            sent, place = raw_query(scope), f"/col/{encoded_path(item.rep.spelling)}{rest.removesuffix('/')}"
-            where = f"{place}?{sent}" if sent else place
-            return Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})
+            return _redirect_without_slash(item, rest, scope)
         if rest == _METADATA:
             return await self._metadata.answer(item, _first_value(query, "format"), scope)
         if rest.startswith(LOOK):
@@ -119,11 +119,9 @@ class Collection:
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         if rest != _DOC:
-            place = _DOC if rest == "/doc" else _METADATA
-            return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
+            return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{_PLACES.get(rest, _METADATA)}")
         if _first_value(query, "list") is not None:
-            number = _first_value(query, "page")
-            return self._list(item, "1" if number is None else number, scope)
+            return self._list(item, _first_value(query, "page"), scope)
         return self._target(item, scope)
 
     async def _look(self, item: Item, path: str, scope: Scope) -> Response:
@@ -151,10 +149,10 @@ class Collection:
             return redirect(item.target_url)
         return redirect(urls.metadata(item, None, None))
 
-    def _list(self, item: Item, number: str, scope: Scope) -> Response:
+    def _list(self, item: Item, number: str | None, scope: Scope) -> Response:
         if not list_access(self._site, item, scope):
             raise ListingNotPermitted(label=str(item.rep))
-        page = whole_number(number, 6)
+        page = None if number is None else whole_number(number, 6)
         return self._files.answer(item, 1 if page is None else page, scope)
 
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
@@ -290,6 +288,12 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
         return PersistentUrl.parse(f"/{label.spelling}{target}")
     except (InvalidPersistentUrl, UnicodeEncodeError):
         return None
+
+
+def _redirect_without_slash(item: Item, rest: str, scope: Scope) -> Response:
+    sent, place = raw_query(scope), f"/col/{encoded_path(item.rep.spelling)}{rest.removesuffix('/')}"
+    where = f"{place}?{sent}" if sent else place
+    return Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})
 
 
 def _first_value(query: Sequence[tuple[str, str]], name: str) -> str | None:
