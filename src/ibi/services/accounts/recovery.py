@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
-from structlog.typing import FilteringBoundLogger
 
 from ibi.accounts.errors import BadSignIn
 from ibi.accounts.names import check_name, check_password, fold_name
@@ -129,7 +128,6 @@ class AccountRecovery:
         rows: LimitRows | None = None,
         account_rows: LimitRows | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        log: FilteringBoundLogger | None = None,
     ) -> None:
         self._people, self._clocks, self.sign_in = sign_in.people, sign_in.clocks, sign_in
         self.admin = admin or PersonAdmin(sign_in.people, sign_in.clocks, sign_in.hasher, audit=audit)
@@ -138,7 +136,7 @@ class AccountRecovery:
         self._by_text = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=rows)
         self._by_account = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=account_rows)
         self._by_network = Attempts(free=LETTERS_OF_NETWORK, longest_wait=_LONGEST_WAIT, rows=rows)
-        self._log = log or structlog.get_logger("ibi.accounts")
+        self._log = structlog.get_logger("ibi.accounts")
         self._threads = OwnThreads("letters", _THREADS, _MOST_POSTED, MailBusy)
         self._sending: set[asyncio.Task[None]] = set()
 

@@ -17,7 +17,6 @@ from threading import Event
 from typing import Final
 
 import structlog
-from structlog.typing import FilteringBoundLogger
 
 from ibi.accounts.file_access import access_by_address
 from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
@@ -65,12 +64,11 @@ class FullTextWorker:
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
         previews: PreviewStore | None = None,
-        log: FilteringBoundLogger | None = None,
     ) -> None:
         """Drops the `previews` of files that an item no longer has."""
         self._catalog, self._feed, self._content, self._previews = catalog, feed, content, previews
         self._index, self._reader, self._now = index, reader, now
-        self._log = log or structlog.get_logger("ibi.texts")
+        self._log = structlog.get_logger("ibi.texts")
         self._stopping = Event()
         self._hold = hold
 

@@ -58,12 +58,11 @@ class MembershipService:
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
-        budget: float = _BUDGET,
     ) -> None:
         """`key` returns the key that signs requests, and everything else that the resolver reads at an inclusion.
         `audience` returns the resolver's known key. Both may block. When one has changed, the resolver is asked
         again."""
-        self._resolver, self._files, self._budget = resolver, files, budget
+        self._resolver, self._files = resolver, files
         self._key = key
         self._told: object = None
         """The key that signed the last request."""
@@ -118,7 +117,7 @@ class MembershipService:
             await self._write(Membership())  # this Archive is not included, or no longer
             return
         self._membership = Membership(Phase.EXCLUDING, known=True)
-        outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=self._budget)
+        outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=_BUDGET)
         await self._turn_to(self._membership.after(outcome), outcome)
 
     def note_call_back(self) -> None:

@@ -42,14 +42,13 @@ class RegisterPublication:
         own_keys: KeyStore | None = None,
         published: PublishedStatement | None = None,
         wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`own` is the Archive of the same server, which counts as registered and signs with `own_keys`. `published` is
         the statement that all its processes give out."""
         self._registry, self._beliefs, self._keys = registry, beliefs, keys
         self._resolver_url, self._own, self._published = resolver_url, own, published
         self._own_keys = own_keys
-        self._wall, self._monotonic = wall, monotonic
+        self._wall = wall
         self._lock = Lock()
         self._version: Hashable = object()
         self._look_again = 0.0
@@ -59,7 +58,7 @@ class RegisterPublication:
     def current(self) -> tuple[str, str]:
         """Return the statement, and its entity tag."""
         with self._lock:
-            version, now = self._registry.version(), self._monotonic()
+            version, now = self._registry.version(), time.monotonic()
             if version != self._version or now >= self._look_again:
                 self._refresh()
                 self._version, self._look_again = version, now + _LOOK
