@@ -177,15 +177,18 @@ class GuardedProtocol(BoundedConnection):
             return
         if self._in_message:
             self._tail = (self._tail + data[-3:])[-3:]
-            if self._in_head and len(self.headers) > MOST_FIELDS:
+        if self._in_head:
+            if len(self.headers) > MOST_FIELDS:
                 self._refuse()
                 return
-            if self._in_head and self._timer is None:
+            if self._timer is None:
                 self._start_timer()
-        if not (self._in_head or self._is_answering()):
+            self._count_waiting()
+            return
+        if not self._is_answering():
             # After immediate answers, empty lines, or a part of a body that the application does not read.
             self._wait_for_more()
-        if self._waiting or self._in_head:
+        if self._waiting:
             self._count_waiting()
 
     def _has_to_wait(self) -> bool:
