@@ -3,6 +3,7 @@ little."""
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from functools import partial
 from threading import Event
@@ -13,6 +14,7 @@ from ibi.errors import IbiError
 from ibi.federation.provenance import Chain, ChainOrder, compare_chains
 from ibi.label import Label, RepositoryName
 from ibi.model.membership import ArchiveRecord
+from ibi.model.transfer import OpenItem
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.copies import FindSource, NoSource
@@ -74,15 +76,21 @@ def copying_here(
         find_source=find_source,
         stopping=stopping,
         is_owed=OWE_NOTHING if record is None else _owed_to(record, KeyFiles(settings.data)),
-        on_chain=partial(_note_chain, settings),
+        on_chain=partial(_note_chain, settings, frozenset() if record is None else frozenset(record.service.labels)),
     )
 
 
-def _note_chain(settings: Settings, rep: RepositoryName, chain: Chain) -> None:
+def _note_chain(settings: Settings, own: frozenset[Label], rep: RepositoryName, chain: Chain) -> None:
     """Store the chain of a Copy in the ledger, so that a restored Archive of the chain can learn it. The chain replaces
-    only a chain that it extends, because this Archive may have signed the stored one."""
+    only a chain that it extends, because this Archive may have signed the stored one.
+
+    A chain that gives the Original to this Archive, whose labels are `own`, is compared with the Copy soon: the giver
+    sees that the chain is known here, and tells it no more.
+    """
     with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
-        first = chain.first_release
+        first, last = chain.first_release, chain.last_release
+        if last is not None and last.to in own:
+            ledger.change_open(rep, lambda known: known or OpenItem(rep, since=int(time.time())))
         if first is not None and compare_chains(ledger.chain(rep), chain.texts) is ChainOrder.NEWER:
             ledger.note_chain(rep, chain.texts, (first.giver, *chain.successors))
 
