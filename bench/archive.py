@@ -32,7 +32,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages.identification import LabelForms, UrlKeys
+from ibi.messages.identification import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.minting.minter import Rules
 from ibi.model.content import Bytes, Source, Stream
@@ -48,13 +48,14 @@ from ibi.services.sites import ArchiveSite
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.web.app import create_app
 from ibi.web.archive.service import ArchiveService
 from ibi.web.fast.fast_path import Dispatcher, DispatchMiddleware
 from ibi.web.fast.server import Server, listen, spare_collector
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens
+from tests.support.served import Served
+from tests.support.sites import make_site
 
 __all__ = ["figures"]
 
@@ -113,22 +114,16 @@ def in_process(home: Path) -> Iterator[Figure]:
 
 def site_of(catalog: SqliteCatalog, service: LabelForms) -> ArchiveSite:
     base = "http://mtc-m18.sid.inpe.br"
-    return ArchiveSite(
-        profile=ArchiveProfile("mtc-m18.sid.inpe.br", service, ArchiveUrls(base, base)),
-        catalog=catalog,
-        content=MemoryContent(),
-        keys=UrlKeys(b"s" * 32),
-        clocks=MachineClocks(),
-        public_url=base,
-        changes=catalog.recent_version,
-    )
+    profile = ArchiveProfile("mtc-m18.sid.inpe.br", service, ArchiveUrls(base, base))
+    return make_site(profile, catalog, MemoryContent(), MachineClocks(), base, changes=catalog.recent_version)
 
 
 def whole_app(site: ArchiveSite) -> ASGIApp:
     ticks, identity = MemoryTicks(), Identity("mtc-m18.sid.inpe.br", None)
     ticks.freeze(identity)
     queue = MintQueue(ticks, identity, Rules(), site.clocks)
-    return create_app(queue=queue, ticks=ticks, tokens=MemoryTokens(), clocks=site.clocks, log=LOG, archive=site)
+    served = Served(queue=queue, ticks=ticks, tokens=MemoryTokens(), clocks=site.clocks, log=LOG, archive=site)
+    return served.app()
 
 
 async def nothing(scope: Scope, receive: Receive, send: Send) -> None:

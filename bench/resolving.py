@@ -302,10 +302,10 @@ def include(resolver: Path, archive: Path, at: Running) -> None:
 def run_command() -> None:
     """The command as it is, but for the room of one cache."""
     from ibi.cli import main
-    from ibi.composition import resolver_site
+    from ibi.composition.server import resolver
     from ibi.resolver.caching import Cache
 
-    vars(resolver_site)["Cache"] = partial(Cache, 0, 0)
+    vars(resolver)["Cache"] = partial(Cache, 0, 0)
     main()
 
 

@@ -43,7 +43,7 @@ async def server_figures(place: Path) -> list[Figure]:
     gateway = RegisterClient("http://resolver.example.org")
     StandbyMetrics(registry, KeptRegister(gateway, MemoryRegisterStore(), "http://resolver.example.org"))
     async with records_app(place / "data") as app:
-        HoldingsMetrics(registry, app.site)
+        HoldingsMetrics(registry, app.site, None, app.drafts)
     with closing(SqliteIntegrity(place / "catalogue.sqlite")) as ledger:
         IntegrityMetrics(registry, Integrity(ledger))
     FollowMetrics(registry, list, list)

@@ -35,13 +35,13 @@ async def test_one_key_is_not_a_hundred_thousand_readers() -> None:
 
 
 def test_what_a_server_counts_of_one_key_has_an_end() -> None:
-    recent = archive_app(kept(REP)).site.recent
+    recent = archive_app(kept(REP)).site.uses.recent
     assert sum(recent.is_within_share("key") for _ in range(MOST_COUNTED + 10)) == MOST_COUNTED
 
 
 async def test_one_acknowledgment_after_a_flood_does_not_wait_for_the_whole_of_it() -> None:
     app = archive_app(kept(REP))
-    key, recent = await key_from(app), app.site.recent
+    key, recent = await key_from(app), app.site.uses.recent
     for number in range(2000):
         recent.is_first(number, app.clocks.seconds())
     app.clocks.advance(31)

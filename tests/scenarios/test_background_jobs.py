@@ -15,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ibi.cli import server as cli_server
+from ibi.composition.server import opening
 from ibi.config import load_settings
 from ibi.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress, Webhook
 from ibi.services.jobs import Job, JobRunner
@@ -141,7 +142,7 @@ def served(data: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatc
             servers.append(self)
 
     monkeypatch.setattr(cli_server, "Server", Noticed)
-    monkeypatch.setattr(cli_server, "JobRunner", SpoiltRunner)
+    monkeypatch.setattr(opening, "JobRunner", SpoiltRunner)
     settings = load_settings({"data": str(data), "lock_dir": str(data.parent / "locks")}, {**COMMON, **variables})
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=cli_server._serve, args=(settings, listener))

@@ -16,7 +16,6 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
 from ibi.label import parse
 from ibi.messages.holders import CopyHolder
-from ibi.messages.identification import UrlKeys
 from ibi.model.account import AuditEntry
 from ibi.ports.archive_state import UsageLog
 from ibi.resolver.memory import Memory
@@ -54,6 +53,7 @@ from tests.support.memory.registry import MemoryRegistry
 from tests.support.minting_app import made
 from tests.support.people_site import PASSWORD, Browser
 from tests.support.set_clocks import SetClocks
+from tests.support.sites import ArchiveParts, make_site
 
 SETTLED = "settled.example/archive/2026/01.01.00.00"
 """A holder of Copies that the settings name."""
@@ -109,20 +109,21 @@ def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[A
     http = ArchiveHttp(AddressGuard())
     with open_store(data) as store:
         drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(10_000_000, 30), service=SERVICE)
-        site = ArchiveSite(
-            profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
-            catalog=store.catalog,
-            content=store.content,
-            keys=UrlKeys(b"s" * 32),
-            clocks=clocks,
-            public_url=BASE,
+        site = make_site(
+            ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
+            store.catalog,
+            store.content,
+            clocks,
+            BASE,
             usage=usage,
             feed=store.changes,
             integrity=store.integrity,
-            copy_holder_admin=CopyHolderAdmin(
+        )
+        parts = ArchiveParts(
+            copy_holders=CopyHolderAdmin(
                 CopyHoldersFile(data), SERVICE, (CopyHolder(parse(SETTLED)),), lambda: NOW.seconds, audit=audit
             ),
-            item_services=ItemServices(store, drafts, clocks, SERVICE),
+            services=ItemServices(store, drafts, clocks, SERVICE),
         )
         resolver = ResolverSite(
             resolving=ResolverService(register.directory, Gateways((), http), memory=Memory(beliefs)),
@@ -140,6 +141,7 @@ def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[A
             jobs=runner,
             clocks=clocks,
             archive=site,
+            parts=parts,
             resolver=resolver,
             sign_in=sign_in,
             people=people,

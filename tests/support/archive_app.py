@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.instant import Instant
 from ibi.messages import State
-from ibi.messages.identification import UrlKeys
 from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
@@ -27,6 +26,7 @@ from tests.support.memory.content import MemoryContent
 from tests.support.memory.search import MemorySearch
 from tests.support.minting_app import made
 from tests.support.set_clocks import SetClocks
+from tests.support.sites import ArchiveParts, make_site, split_options
 from tests.support.standards_archives import forms, item
 
 SERVICE = forms("lab.br/arq/2020/01.01.00.00", "8JMKD3MGP8W/3UM2JL2")
@@ -61,6 +61,7 @@ class CountedCatalog(PlainCatalog):
 class ArchiveApp:
     app: Starlette
     site: ArchiveSite
+    parts: ArchiveParts
     catalog: CountedCatalog
     usage: MemoryUsageLog
     clocks: SetClocks
@@ -100,16 +101,17 @@ def archive_app(*items: tuple[Item, dict[str, bytes]], caching: bool = True, **o
         content.create(str(one.rep), {"item.json": Bytes(b"{}"), **sources}, Change("Ana", "deposit", NOW))
     catalog = CountedCatalog(*(one for one, _ in items))
     profile = options.pop("profile", ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)))
-    site = ArchiveSite(
-        profile=profile,
-        catalog=options.pop("catalog", catalog),
-        content=options.pop("content", content),
-        keys=UrlKeys(b"s" * 32),
-        clocks=clocks,
-        public_url=BASE,
-        changes=(lambda: catalog.changes) if caching else None,
+    changes = (lambda: catalog.changes) if caching else None
+    given, others = split_options({"search": Searching(MemorySearch(catalog)), "changes": changes, **options})
+    site = make_site(
+        profile,
+        others.pop("catalog", catalog),
+        others.pop("content", content),
+        clocks,
+        BASE,
+        changes=changes,
         usage=usage,
-        search=options.pop("search", Searching(MemorySearch(catalog))),
-        **options,
+        **others,
     )
-    return ArchiveApp(made(clocks=clocks, archive=site).app, site, catalog, usage, clocks)
+    parts = ArchiveParts(**given)
+    return ArchiveApp(made(clocks=clocks, archive=site, parts=parts).app, site, parts, catalog, usage, clocks)

@@ -19,10 +19,10 @@ from ibi.model.minting import Identity
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Ticks
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.web.app import create_app
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens
+from tests.support.served import Served
 from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
@@ -77,7 +77,7 @@ def made(
     if ticks.identity() is None:
         ticks.freeze(identity)
     queue = MintQueue(ticks, identity, rules or Rules(), clocks, sleep=clocks.sleep)
-    app = create_app(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, **options)
+    app = Served(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, **options).app()
     return MintingApp(app, queue, ticks, tokens, clocks)
 
 

@@ -65,14 +65,20 @@ class OnePort:
         self.admin = MembershipApp().admin
         self.resolver = ResolverSite(
             resolving=ResolverService(
-                ArchiveDirectory(None, own), gateway, memory=Memory(MemoryBeliefs()), own=own, changes=site.watch
+                ArchiveDirectory(None, own),
+                gateway,
+                memory=Memory(MemoryBeliefs()),
+                own=own,
+                changes=site.answers.watch,
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
             registrations=self.admin,
             is_robot=lambda agent: "bot" in agent,
         )
-        self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver, **options).app
+        self.app = made(
+            clocks=self.archive.clocks, archive=site, parts=self.archive.parts, resolver=self.resolver, **options
+        ).app
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
         answer = await ask(self.app, method, path, headers or {})

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -26,7 +27,7 @@ from ibi.services.accounts.sign_in import SignIn
 from ibi.services.integrity.integrity import Integrity
 from ibi.web.http.errors import problem
 from ibi.web.pages.middleware import KnownSite
-from ibi.web.pages.people_account import AccountPage, OtherPages
+from ibi.web.pages.people_account import AccountPage
 from ibi.web.pages.people_admin import PeoplePage
 from ibi.web.pages.reader import ERRAND_COOKIE, SECURE_COOKIE, Sessions
 from ibi.web.pages.rendering import SiteFacts
@@ -182,14 +183,14 @@ class PeopleSite:
         return Browser(self.app)
 
 
-def known_site(sessions: Sessions) -> Middleware:
-    return Middleware(KnownSite, facts=SiteFacts(), sessions=sessions)
+def known_site(sessions: Sessions, routes: Sequence[Route] = ()) -> Middleware:
+    return Middleware(KnownSite, facts=SiteFacts().served_with(routes, ()), sessions=sessions)
 
 
-def account_page(sign_in: SignIn, sessions: Sessions, others: OtherPages) -> AccountPage:
+def account_page(sign_in: SignIn, sessions: Sessions) -> AccountPage:
     """The page of one's own account, beside other pages that a test is about."""
     tokens = LocalTokenAdmin(MemoryTokens(), sign_in.clocks, sign_in.people)
-    return AccountPage(sign_in, sessions, AccountRecovery(sign_in), tokens, others=others)
+    return AccountPage(sign_in, sessions, AccountRecovery(sign_in), tokens)
 
 
 async def signed_in(site: PeopleSite, name: str = "ada") -> Browser:

@@ -17,7 +17,6 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
 from ibi.composition.claim_exchange import claim_context
-from ibi.messages.identification import UrlKeys
 from ibi.model.account import Scope
 from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
@@ -46,6 +45,7 @@ from tests.support.memory.people import MemoryPeople
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import CREATED, made
 from tests.support.set_clocks import SetClocks
+from tests.support.sites import ArchiveParts, make_site, split_options
 
 RECORDS = "/api/items"
 NO_QUOTA = DraftQuota()
@@ -58,6 +58,8 @@ class RecordsApp:
 
     app: Starlette
     site: ArchiveSite
+    services: ItemServices
+    parts: ArchiveParts
     store: ArchiveStore
     drafts: Drafts
     clocks: SetClocks
@@ -162,30 +164,32 @@ def unstarted_records_app(
             reviews=opened.enter_context(closing(SqliteReviews(data))) if is_reviewed else None,
             is_reviewed=is_reviewed,
         )
-        site = ArchiveSite(
-            profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
-            catalog=store.catalog,
-            content=store.content,
-            keys=UrlKeys(b"s" * 32),
-            clocks=clocks,
-            public_url=BASE,
-            usage=usage,
-            feed=store.changes,
-            item_services=ItemServices(
-                store,
-                drafts,
-                clocks,
-                SERVICE,
-                standing=lambda: {"membership": "off"},
-                copy_work=copy_work,
-                exchange=exchange,
-                requests=None if requests_of is None else requests_of(store, clocks),
-            ),
+        services = ItemServices(
+            store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}, exchange=exchange
+        )
+        given, others = split_options(options)
+        parts = ArchiveParts(
+            services=services,
+            copy_work=copy_work,
+            requests=None if requests_of is None else requests_of(store, clocks),
             inbox=None if exchange is None else inbox_of(exchange),
             collections=_collections(data, store, clocks, opened),
-            **options,
+            **given,
+        )
+        site = make_site(
+            ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
+            store.catalog,
+            store.content,
+            clocks,
+            BASE,
+            changes=parts.changes,
+            usage=usage,
+            feed=store.changes,
+            tracking=None if parts.transfers is None else parts.transfers.tracking,
+            inbox_url=None if exchange is None else f"{BASE}/inbox",
+            **others,
         )
         sign_in = None if people is None else SignIn(people, clocks, SecretHasher())
-        given = {"sign_in": sign_in, "people": people, **(app_options or {})}
-        minting = made(clocks=clocks, tokens=tokens, archive=site, **given)
-        yield RecordsApp(minting.app, site, store, drafts, clocks, usage, tokens)
+        served = {"sign_in": sign_in, "people": people, **(app_options or {})}
+        minting = made(clocks=clocks, tokens=tokens, archive=site, parts=parts, **served)
+        yield RecordsApp(minting.app, site, services, parts, store, drafts, clocks, usage, tokens)

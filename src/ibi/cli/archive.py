@@ -441,9 +441,9 @@ def _format_value(value: object) -> str:
 
 def _status(settings: Settings) -> dict[str, object]:
     from ibi.cli.archive_store import opened_archive
-    from ibi.composition.archive_site import integrity_status
     from ibi.composition.archive_store import STORE
     from ibi.composition.doubt import doubt_status, read_doubt
+    from ibi.composition.integrity_status import integrity_status
 
     if not (settings.data / STORE).is_dir():  # asking for the status must not create a store
         return dict(_standing(settings, None, ()))

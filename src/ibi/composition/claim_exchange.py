@@ -20,7 +20,6 @@ from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import milliseconds, sign_notification
 from ibi.model.notification import FoundItem, Unreached
 from ibi.model.visibility import IpNetwork
-from ibi.origin import Origin
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
@@ -29,6 +28,7 @@ from ibi.resolver.outcome import Deleted, Redirect
 from ibi.resolver.policy import NO_READER
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
+from ibi.services.membership.signers import OwnKeys
 from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
 from ibi.services.notifications.claim_context import ClaimContext
 from ibi.services.notifications.courier import Courier
@@ -60,34 +60,35 @@ def claim_context(
 
 
 def claim_courier(
-    settings: Settings, site: ArchiveSite | None, resolver: ResolverSite | None, listening: tuple[str, int]
+    settings: Settings,
+    site: ArchiveSite,
+    store: ArchiveStore,
+    context: ClaimContext,
+    signing: OwnKeys,
+    resolver: ResolverSite | None,
+    guard: AddressGuard,
 ) -> Courier | None:
-    """Return the courier for the claims of a server's Archive; None if it has no inbox."""
-    if site is None or site.inbox_url is None or site.feed is None or site.changes is None:
-        return None
-    context = None if site.item_services is None else site.item_services.exchange
+    """Return the courier for the claims of a server's Archive, which signs with its keys in `signing`. None if no
+    resolver finds other Archives."""
     find_page = _page_finder(settings, resolver)
-    if context is None or find_page is None:
+    if find_page is None or site.inbox_url is None:
         return None
-    guard = AddressGuard(frozenset({listening, _host_and_port(site.public_url)}))
     networks = _networks(settings, sandbox=context.is_sandbox)
-    gateway = NotificationClient(guard, find_page, networks, sign=partial(_sign, site))
+    gateway = NotificationClient(guard, find_page, networks, sign=partial(_sign, site.clocks, signing))
     checker = ClaimChecker(context, gateway, site.persistent_url, lambda item: site.urls.metadata(item, None, None))
     sender = Sender(site.public_url, site.inbox_url, settings.site.name)
     delivery = NotificationDelivery(context, gateway, checker, sender, site.persistent_url)
-    return Courier(context, ClaimReconciler(context, site.feed), checker, delivery, site.changes)
+    return Courier(context, ClaimReconciler(context, store.changes), checker, delivery, store.catalog.recent_version)
 
 
-def _sign(site: ArchiveSite, to: str, body: bytes) -> Mapping[str, str]:
+def _sign(clocks: Clocks, signing: OwnKeys, to: str, body: bytes) -> Mapping[str, str]:
     """Return the signature by which another Archive's inbox identifies this Archive. Empty if no key can be read."""
-    if site.signing is None:
-        return {}
     try:
-        key = site.signing.ring().key
+        key = signing.ring().key
     except StorageError as error:
         structlog.get_logger("ibi.claims").error("the key of this Archive cannot be read", reason=str(error))
         return {}
-    name, value = signature_field(sign_notification(body, to, milliseconds(site.clocks.read().wall), key))
+    name, value = signature_field(sign_notification(body, to, milliseconds(clocks.read().wall), key))
     return {name.decode(): value.decode()}
 
 
@@ -114,8 +115,3 @@ def _page_finder(settings: Settings, resolver: ResolverSite | None) -> PageFinde
         return Unreached("the resolver does not find it")
 
     return find
-
-
-def _host_and_port(url: str) -> tuple[str, int]:
-    origin = Origin.of_url(url)
-    return origin.host, origin.effective_port

@@ -22,8 +22,10 @@ from ibi.vocabulary import ArchiveProtocol
 
 if TYPE_CHECKING:
     from ibi.services.membership.membership import MembershipService
+    from ibi.services.membership.named_copy_holders import NamedCopyHolders
     from ibi.services.membership.signers import OwnKeys
     from ibi.services.sites import ArchiveSite
+    from ibi.services.transfers.worker import TransferWorker
     from ibi.transport.resolver_gateway import ResolverGateway
 
 
@@ -93,11 +95,11 @@ def undeclared_host(settings: Settings, public_url: str, url: str) -> str | None
     )
 
 
-def membership_service(settings: Settings, site: ArchiveSite | None) -> MembershipService | None:
+def membership_service(
+    settings: Settings, site: ArchiveSite, signing: OwnKeys, holders: NamedCopyHolders, transfers: TransferWorker
+) -> MembershipService | None:
     """Return the membership of a server's Archive; None without one. Wrong settings are only logged, so that the
-    Archive still serves."""
-    if site is None:
-        return None
+    Archive still serves. At an inclusion, the resolver learns the key in `signing` and the `holders` of Copies."""
     try:
         request = membership_request(settings, site.public_url, site.profile.service)
     except (MembershipIncomplete, InvalidMessage) as error:
@@ -113,19 +115,12 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
         resolver_gateway(settings, settings.resolver),
         request,
         MembershipFiles(settings.data),
-        key=partial(_told_at_inclusion, site),
+        key=lambda: (signing.read_public(), holders.holders),
         audience=partial(ResolverKeyFile(settings.data).find, settings.resolver.rstrip("/")),
     )
     site.answers.on_call_back = service.note_call_back
-    if site.transfers is not None:
-        service.on_included = site.transfers.tell_again
+    service.on_included = transfers.tell_again
     return service
-
-
-def _told_at_inclusion(site: ArchiveSite) -> object:
-    """Return the data that a resolver learns at inclusion: the Archive's key, and the holders of its Copies."""
-    key = None if site.signing is None else site.signing.read_public()
-    return key, None if site.copy_holders is None else site.copy_holders.holders
 
 
 def own_keys(data: Path, name: str) -> OwnKeys:

@@ -116,8 +116,8 @@ class ArchiveAnswers:
         """`is_silent` returns whether no item may be called Original at the moment, since it may have been given
         away."""
         self._is_silent = is_silent
-        self._profile, self._catalog, self._keys, self._clocks = profile, catalog, keys, clocks
-        self._watch, self._seconds, self._max_age = watch, clocks.seconds, max_age
+        self._profile, self._catalog, self.keys, self._clocks = profile, catalog, keys, clocks
+        self.watch, self._seconds, self.max_age = watch, clocks.seconds, max_age
         self._given_out, self._proxies, self._usage = given_out, proxies, usage
         self.prompt = catalog.prompt and (given_out is None or given_out.prompt)
         self._recent = Recent() if recent is None else recent
@@ -191,7 +191,7 @@ class ArchiveAnswers:
 
     async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
         """Do the same as `acknowledge`, for an event loop."""
-        known = self._keys.check(acknowledgment.url_key, self._seconds())
+        known = self.keys.check(acknowledgment.url_key, self._seconds())
         if known is not None:
             self._forget_what_has_changed()
             rep = known.rep or self._reps.find(known.label)
@@ -203,7 +203,7 @@ class ArchiveAnswers:
 
     def _count(self, acknowledgment: Acknowledgment, rep_of: Callable[[Label], RepositoryName | None]) -> None:
         now = Instant(self._seconds())  # of a day and of half a minute
-        counted = counted_acknowledgment(acknowledgment, rep_of, self._keys, self._recent, now)
+        counted = counted_acknowledgment(acknowledgment, rep_of, self.keys, self._recent, now)
         if counted is not None and self._usage is not None:
             self._usage.count(*counted, ReferrerClass.RESOLVER)
 
@@ -219,7 +219,7 @@ class ArchiveAnswers:
         return item.rep
 
     def _keep_rep(self, label: Label, rep: RepositoryName) -> None:
-        if self._watch is not None:
+        if self.watch is not None:
             self._reps.keep_tagged(label, rep, (rep,))
 
     def _find_reply(self, query: str) -> StaticAnswer | None:
@@ -244,13 +244,13 @@ class ArchiveAnswers:
 
     def _without_look_up(self, query: str) -> WireAnswer:
         """Return the answer to a request that is not about an item."""
-        body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
+        body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self.keys)
         return WireAnswer(body)
 
     def _forget_what_has_changed(self) -> Hashable:
         """Look for changes of the catalogue, and return the version up to which they are known. Without a watch nothing
         is cached."""
-        return None if self._watch is None else self._watch.check()
+        return None if self.watch is None else self.watch.check()
 
     def _forget_touched(self, touched: Touched) -> None:
         for cache in (self._by_words, self._by_meaning, self._reps):
@@ -288,17 +288,17 @@ class ArchiveAnswers:
         if self._is_silent():
             raise ArchiveInDoubt()
         asked = RecordingCatalog(self._catalog)
-        made = static_answer(self._profile, cast("Catalog", asked), self._from_reader(request), now, self._keys)
+        made = static_answer(self._profile, cast("Catalog", asked), self._from_reader(request), now, self.keys)
         return made, frozenset(asked.labels)
 
     def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
-        if self._watch is None or self._is_silent():
+        if self.watch is None or self._is_silent():
             return None
         return self._by_meaning.find_valid(_meaning(request), self._now)
 
     def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, tags: Tags, *, is_new: bool) -> None:
         """Cache the answer under its words, and under the meaning of the request unless it depends on the client."""
-        if self._watch is not None and words is not None:
+        if self.watch is not None and words is not None:
             size = _ORDINARY + len(made.body)
             self._by_words.keep_tagged(words, made, tags, size)
             if is_new and not made.depends_on_client:
@@ -316,13 +316,13 @@ class ArchiveAnswers:
     def _with_key(self, found: StaticAnswer, is_final: bool) -> WireAnswer:
         if found.missing is not None:
             return WireAnswer(b"", 0, (FINAL_FIELD,) if is_final else found.fields)
-        body = found.with_key(self._keys, self._seconds(), next(self._chance))
+        body = found.with_key(self.keys, self._seconds(), next(self._chance))
         return WireAnswer(body, self._age(found), found.fields)
 
     def _message_with_key(self, found: StaticAnswer, is_final: bool) -> Answered:
         if found.missing is not None:
             return Answered(None, 0, None if found.transferred_to else is_final, found.transferred_to)
-        message = found.message_with_key(self._keys, self._seconds(), next(self._chance))
+        message = found.message_with_key(self.keys, self._seconds(), next(self._chance))
         final = False if message is None and found.transferred_to is None else None
         return Answered(message, self._age(found), final, found.transferred_to, found.copies_at)
 
@@ -330,8 +330,8 @@ class ArchiveAnswers:
         """Return the seconds for which the answer may be cached. An item that is missing now may be deposited in a
         minute."""
         if found.is_lasting:
-            return self._max_age
-        return 0 if found.missing is not None else found.max_age(self._now(), self._max_age)
+            return self.max_age
+        return 0 if found.missing is not None else found.max_age(self._now(), self.max_age)
 
     def _is_final(self, found: StaticAnswer) -> bool:
         """Return whether an empty answer is final. Each answer is checked: an unknown label may be minted a moment

@@ -70,7 +70,7 @@ class Readiness:
         file cannot be relied on. `now` is the monotonic clock, for the age of an answer. Without `is_prompt` the checks
         are slow, and reports do not wait for them."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
-        self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
+        self._checks, self._log = [*checks], log or structlog.get_logger("ibi.web")
         self._logged: frozenset[str] = frozenset()
         self._is_prompt, self._known = is_prompt, tuple[IbiError, ...]()
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
@@ -78,6 +78,10 @@ class Readiness:
         self._parts: tuple[CheckedPart, ...] = ()
         self.epoch = ""
         """The epoch of the minter, as of the last answer."""
+
+    def add(self, *checks: Callable[[], None]) -> None:
+        """Examine these, too."""
+        self._checks += checks
 
     async def reasons(self) -> tuple[IbiError, ...]:
         """Return the reasons why the server is not ready; none if it is. Concurrent callers share one answer."""

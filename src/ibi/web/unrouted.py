@@ -17,10 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.services.sites import ArchiveSite
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.persistent_urls import PersistentUrls
-from ibi.web.archive.standby import Standby
 from ibi.web.fast.fast_path import RESERVED
 from ibi.web.http.errors import problem
 from ibi.web.http.request import percent_decode, raw_path
@@ -34,17 +32,9 @@ class FallbackApp:
     """Serves requests without a route: the collection, and persistent URLs, which are resolved or found in this
     Archive."""
 
-    def __init__(
-        self,
-        archive: ArchiveSite | None,
-        resolver: PersistentUrlApp | None,
-        resolver_url: str | None,
-        standby: Standby | None = None,
-    ) -> None:
-        self._collection = None if archive is None else Collection(archive, resolver_url, standby)
-        self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
-        if resolver is None and archive is not None:
-            self._persistent = PersistentUrls(archive, standby)
+    def __init__(self, collection: Collection | None, persistent: PersistentUrlApp | PersistentUrls | None) -> None:
+        """Without a `collection` there are no items here, and without `persistent` no links by label."""
+        self._collection, self._persistent = collection, persistent
 
     @property
     def patterns(self) -> Mapping[Any, str]:

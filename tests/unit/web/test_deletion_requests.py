@@ -278,7 +278,7 @@ async def test_who_lost_the_item_meanwhile_does_not_have_it_deleted(app: Records
     rep = await published(app)
     draft = await asked(app, rep)
     admin = app.bearer(Scope.ADMIN, "root")
-    deposits = app.site.item_services
+    deposits = app.services
     assert deposits is not None
     who = Depositor("service:root", "root", Scope.ADMIN)
     deposits.deposits_of(who.actor).give(parse(rep), "service:rui", "root")
@@ -298,7 +298,7 @@ async def test_an_item_that_was_transferred_meanwhile_is_not_deleted_and_the_req
 ) -> None:
     rep = await published(app)
     draft = await asked(app, rep)
-    services = app.site.item_services
+    services = app.services
     assert services is not None
     services.deposits_of(Depositor("service:root", "root", Scope.ADMIN).actor).change(
         {parse(rep): lambda now: replace(now, state=State.COPY, source="other.example")}, "root", "Transferred"

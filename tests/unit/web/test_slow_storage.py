@@ -16,7 +16,6 @@ from argon2 import PasswordHasher
 from ibi.accounts.sign_in import RANDOM_BYTES, new_session
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.label import Label
-from ibi.messages.identification import UrlKeys
 from ibi.model.account import Person, Role, Scope
 from ibi.model.content import Bytes, Change
 from ibi.resolver.authority import ArchiveRef
@@ -28,7 +27,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.services.sites import ResolverSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
@@ -49,6 +48,7 @@ from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import add_token, made
 from tests.support.running_server import RunningServer, running
 from tests.support.set_clocks import SetClocks
+from tests.support.sites import ArchiveParts, make_site
 from tests.support.slow_storage import DELAY, SlowStorage
 
 LONG: Final = 60.0
@@ -80,17 +80,15 @@ class SlowServer:
         people.open_session(opened, ada)
         asked = slow(catalog)
         self.searching = Searching(slow(MemorySearch(catalog)), asked.recent_version)
-        site = ArchiveSite(
-            profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
-            catalog=asked,
-            content=slow(content),
-            keys=UrlKeys(b"s" * 32),
-            clocks=clocks,
-            public_url=BASE,
+        site = make_site(
+            ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
+            asked,
+            slow(content),
+            clocks,
+            BASE,
             changes=asked.recent_version,
             given_out=slow(NothingGivenOut()),
             usage=MemoryUsageLog(),
-            search=self.searching,
         )
         registry, beliefs = slow(MemoryRegistry()), slow(MemoryBeliefs())
         local = LocalArchive(SERVICE, site.answers, partial(log_untold, log=structlog.get_logger("test")))
@@ -98,7 +96,7 @@ class SlowServer:
         own = ArchiveRef(SERVICE, "arq.lab.br")
         resolver = ResolverSite(
             resolving=ResolverService(
-                ArchiveDirectory(registry, own), gateway, memory=Memory(beliefs), own=own, changes=site.watch
+                ArchiveDirectory(registry, own), gateway, memory=Memory(beliefs), own=own, changes=site.answers.watch
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
@@ -116,6 +114,7 @@ class SlowServer:
             ticks=slow(ticks),
             tokens=slow(tokens),
             archive=site,
+            parts=ArchiveParts(search=self.searching),
             resolver=resolver,
             facts=SiteFacts("test", BASE),
             sign_in=SignIn(slow(people), clocks, self.hasher),

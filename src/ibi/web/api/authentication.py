@@ -93,8 +93,9 @@ for that."""
 class Callers:
     """Recognises callers by their tokens and runs their changes in thread pools."""
 
-    def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
-        self.site, self._authentication = site, authentication
+    def __init__(self, site: ArchiveSite, services: ItemServices | None, authentication: Authentication) -> None:
+        """Without `services`, which take changes, the Archive is read-only."""
+        self.site, self._services, self._authentication = site, services, authentication
         self._short_works = ThreadPoolExecutor(_SHORT_WORKS, thread_name_prefix="ibi-draft")
         self._bulk_works = ThreadPoolExecutor(_BULK_WORKS, thread_name_prefix="ibi-upload")
         self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
@@ -135,9 +136,9 @@ class Callers:
 
     @property
     def item_services(self) -> ItemServices:
-        if self.site.item_services is None:
+        if self._services is None:
             raise ReadOnlyArchive()
-        return self.site.item_services
+        return self._services
 
     async def run_short(self, work: Callable[[], Made]) -> Made:
         """Run short work that waits for the disk or for a draft's lock, in a thread.

@@ -160,8 +160,3 @@ def _labels(texts: Sequence[str], field: str) -> tuple[Label, ...]:
 
 def _json(body: Answer, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:
     return short_json(body, status, {**_NO_CACHE, **(headers or {})})
-
-
-def collection_endpoints(callers: Callers) -> list[Route]:
-    found = callers.site.collections
-    return [] if found is None else CollectionEndpoints(callers, found).routes()

@@ -54,8 +54,8 @@ _PATH: Final = "/api/copies"
 class CopyPages:
     """Endpoints of jobs. Every librarian sees all jobs: Copies belong to the Archive."""
 
-    def __init__(self, callers: Callers) -> None:
-        self._callers, self._site = callers, callers.site
+    def __init__(self, callers: Callers, work: CopyWork | None) -> None:
+        self._callers, self._site, self._found = callers, callers.site, work
 
     def routes(self) -> list[Route]:
         return [
@@ -65,10 +65,9 @@ class CopyPages:
 
     @property
     def _work(self) -> CopyWork:
-        work = self._callers.item_services.copy_work
-        if work is None:
+        if self._found is None:
             raise ReadOnlyArchive()
-        return work
+        return self._found
 
     async def begin(self, request: Request) -> Response:
         token = await self._callers.token(request, Scope.EDIT)

@@ -26,7 +26,7 @@ from ibi.services.limits import network_of
 from ibi.services.notifications.answering import RemoteClaims
 from ibi.services.notifications.courier import Courier
 from ibi.services.notifications.inbox import MOST_BODY, NotificationInbox
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.http.body import JSON, NO_STORE, check_media_type, json_answer, read_body, short_json
 from ibi.web.http.request import Handler, by_method, reader_address
@@ -43,10 +43,19 @@ _STATES: Final = {str(state.value): state for state in RemoteClaimState}
 _LONGEST_NUMBER: Final = 15
 
 
-def inbox_routes(site: ArchiveSite, authentication: Authentication, courier: Courier | None = None) -> list[Route]:
-    """Return the routes of an Archive's inbox. The `courier` is woken after each notification and each answer."""
+def inbox_routes(
+    site: ArchiveSite,
+    services: ItemServices | None,
+    inbox: NotificationInbox | None,
+    authentication: Authentication,
+    courier: Courier | None,
+) -> list[Route]:
+    """Return the routes of claims. The `courier` is woken after each notification and each answer."""
     wake = _nothing if courier is None else courier.wake
-    pages, page = InboxPages(Callers(site, authentication), wake), ClaimsPage(site, wake)
+    pages, page = (
+        InboxPages(Callers(site, services, authentication), inbox, wake),
+        ClaimsPage(site, services, wake),
+    )
     return [
         Route(PLACE, page.handle, methods=["GET", "POST"]),
         _route("/inbox", GET=pages.list, POST=pages.receive, OPTIONS=pages.describe),
@@ -67,15 +76,15 @@ def _nothing() -> None:
 class InboxPages:
     """Endpoints of the inbox. Without an inbox, its address does not exist."""
 
-    def __init__(self, callers: Callers, wake: Callable[[], object]) -> None:
-        self._callers, self._site, self._wake = callers, callers.site, wake
+    def __init__(self, callers: Callers, inbox: NotificationInbox | None, wake: Callable[[], object]) -> None:
+        self._callers, self._site, self._found, self._wake = callers, callers.site, inbox, wake
         self._turn = Lock()
 
     @property
     def _inbox(self) -> NotificationInbox:
-        if self._site.inbox is None:
+        if self._found is None:
             raise PathNotFound()
-        return self._site.inbox
+        return self._found
 
     async def receive(self, request: Request) -> Response:
         """Take a notification.
@@ -107,7 +116,7 @@ class InboxPages:
             return self._inbox.receive(body, network)
 
     async def describe(self, request: Request) -> Response:
-        if self._site.inbox is None:
+        if self._found is None:
             raise PathNotFound()
         return Response(b"", HTTPStatus.NO_CONTENT, _ACCEPTED)
 

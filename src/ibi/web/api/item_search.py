@@ -34,7 +34,7 @@ from ibi.model.search import (
     SearchQuery,
     YearSpan,
 )
-from ibi.services.items.full_text import TextMatch
+from ibi.services.items.full_text import FullTextSearch, TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
@@ -61,15 +61,15 @@ _JSON: Final = "application/json"
 class ItemSearch:
     """The endpoint of the search. It is public: it finds the items that the search pages show."""
 
-    def __init__(self, callers: Callers, searching: Searching) -> None:
-        self._callers, self._site, self._searching = callers, callers.site, searching
+    def __init__(self, callers: Callers, searching: Searching, texts: FullTextSearch | None) -> None:
+        self._callers, self._site, self._searching, self._texts = callers, callers.site, searching, texts
 
     async def get(self, request: Request) -> Response:
         await self._callers.is_known(request)  # an invalid token is refused, as everywhere
         query, has_facets = read_query(request.query_params)
         found = await self._searching.search(query)
         counts = await self._searching.facets(query) if has_facets else None
-        in_text = () if self._site.texts is None else await self._site.texts.find(query)
+        in_text = () if self._texts is None else await self._texts.find(query)
         following = query.next_page(found, by_number=False)
         links = {"self": self._address(query, has_facets=has_facets)}
         if query.after is not None or query.page > 1:

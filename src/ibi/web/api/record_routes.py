@@ -17,19 +17,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ibi.services.copies.giving import ObjectGiving
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.sites import ArchiveSite
-from ibi.web.api.authentication import Authentication, Callers
+from ibi.web.api.authentication import Callers
 from ibi.web.api.claims import ItemClaimPages
-from ibi.web.api.collections import collection_endpoints
 from ibi.web.api.copies import CopyPages, ObjectPages
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
 from ibi.web.api.record_requests import by_body
 from ibi.web.api.records import RecordPages, RelationPages
-from ibi.web.api.reviews import ReviewPages
-from ibi.web.api.status import StandingPages
 from ibi.web.api.transfers import TransferPages
 from ibi.web.api.tus import TusPages
 from ibi.web.api.uploads import UploadPages
@@ -44,22 +41,28 @@ _LABEL: Final = "(?P<label>(?:(?!/files/).)*)"
 
 
 def record_routes(
-    site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str
+    callers: Callers,
+    queue: MintQueue,
+    *,
+    search: ItemSearch | None,
+    giving: ObjectGiving,
+    transfers: TransferPages | None,
+    copies: CopyPages,
+    upload_refused: Callable[[str], object],
 ) -> list[Route]:
     """Return the routes. `upload_refused` counts refused uploads by the code of the error.
 
     Labels and file names have any number of segments, so that routes with a suffix come first.
     """
-    callers = Callers(site, authentication)
     drafts, uploads, relations = (
         DraftPages(callers, queue),
         UploadPages(callers, refused=upload_refused),
         RelationPages(callers),
     )
-    records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
+    records, claims = RecordPages(callers, drafts), ItemClaimPages(callers)
     versions, whole = VersionPages(callers), WholeDepositPages(callers, queue)
     tus = TusPages(callers)
-    content, objects, copies = ContentPages(callers), ObjectPages(callers, site.giving), CopyPages(callers)
+    content, objects = ContentPages(callers), ObjectPages(callers, giving)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
@@ -83,7 +86,7 @@ def record_routes(
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
         _route("/api/items/{label:path}/object", GET=objects.get, DELETE=copies.drop),
-        *transfer_routes(callers),
+        *([] if transfers is None else [_route("/api/items/{label:path}/provenance", GET=transfers.provenance)]),
         _route("/api/items/{label:path}/usage", GET=records.usage),
         _route("/api/items/{label:path}/owner", PUT=records.give),
         _route(
@@ -98,37 +101,19 @@ def record_routes(
         ),
         _route("/api/items/{label:path}/publish", POST=drafts.publish),
         _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/items", GET=_lists(site, callers, drafts), POST=by_body(whole.deposit, drafts.begin)),
+        _route("/api/items", GET=_lists(drafts, search), POST=by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
-        *copies.routes(),
-        *ReviewPages(callers).routes(),
-        *collection_endpoints(callers),
-        _route("/api/usage", GET=standing.usage),
-        _route("/api/archive", GET=standing.archive),
     ]
 
 
-def transfer_routes(callers: Callers) -> list[Route]:
-    """Return the routes of an Archive that gives Originals to other Archives, or receives them."""
-    if callers.site.transfers is None:
-        return []
-    transfers = TransferPages(callers, callers.site.transfers)
-    return [
-        _route("/api/items/{label:path}/provenance", GET=transfers.provenance),
-        _route("/api/transfers", GET=transfers.list, POST=transfers.offer),
-        _route("/api/transfers/answer", POST=transfers.answer),
-    ]
-
-
-def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
+def _lists(drafts: DraftPages, search: ItemSearch | None) -> Handler:
     """Return the handler for published items, which are public, or with `state` for the caller's drafts."""
-    if site.search is None:
+    if search is None:
         return drafts.list
-    items = ItemSearch(callers, site.search)
 
     async def get(request: Request) -> Response:
-        return await (drafts.list if "state" in request.query_params else items.get)(request)
+        return await (drafts.list if "state" in request.query_params else search.get)(request)
 
     return get
 

@@ -74,9 +74,10 @@ class RecordPages:
 
     async def usage(self, request: Request) -> Response:
         item = await self._item(record_target(request.scope, "/usage").required_label)
-        if self._site.usage is None:
+        log = self._site.uses.log
+        if log is None:
             raise PathNotFound()
-        counted = await asyncio.to_thread(self._site.usage.days, item.rep)
+        counted = await asyncio.to_thread(log.days, item.rep)
         days = [DayUsage.of(day.date, usage) for day, usage in counted]
         status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
         return short_json(RecordUsage(days=days, links=record_links(self._site, item)), status, _NO_CACHE)

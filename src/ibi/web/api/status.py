@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from itertools import islice
 from typing import Final
@@ -14,10 +14,11 @@ from starlette.routing import Route
 
 from ibi.errors import IbiError, InvalidLabel
 from ibi.label import RepositoryName
+from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import LONGEST_WORD, sign_proof
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
-from ibi.model.membership import STANDING_IN, Phase
+from ibi.ports.archive_state import UsageLog
 from ibi.resources.server import (
     IdentityResource,
     KeysOfArchive,
@@ -31,15 +32,15 @@ from ibi.resources.server import (
     UnreadyReason,
 )
 from ibi.resources.usage import ItemUsage, UsageTotals
-from ibi.services.membership.membership import MembershipService
-from ibi.services.membership.signers import signing_keys
+from ibi.services.membership.signers import OwnKeys, signing_keys
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
-from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
+from ibi.services.sites import ArchiveDoubt, ItemServices, ResolverSite
 from ibi.web.api.authentication import Callers
 from ibi.web.http.body import JSON, NO_STORE, short_json
 from ibi.web.http.errors import UNTOLD, retry_after
+from ibi.web.http.request import by_method
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
 
 
@@ -51,12 +52,10 @@ class HealthPage:
     def __init__(
         self,
         readiness: Readiness,
-        archive: ArchiveSite | None = None,
-        membership: MembershipService | None = None,
-        standby: StandbySite | None = None,
+        find_doubt: Callable[[], ArchiveDoubt | None],
+        notices: Sequence[Callable[[], Awaitable[ReadyNotice | None]]],
     ) -> None:
-        self._readiness, self._archive = readiness, archive
-        self._membership, self._standby = membership, standby
+        self._readiness, self._find_doubt, self._find_notices = readiness, find_doubt, notices
 
     async def readyz(self, request: Request) -> Response:
         """Return the readiness.
@@ -65,7 +64,7 @@ class HealthPage:
         `?verbose`, the answer has all checks and notices.
         """
         reasons = await self._readiness.reasons()
-        doubt = None if self._archive is None else self._archive.find_doubt()
+        doubt = self._find_doubt()
         said = ReadinessResource(ready=True, reasons=[])
         if doubt is not None:
             said = structs.replace(said, in_doubt=doubt.in_doubt, unheard=doubt.unheard)
@@ -79,16 +78,7 @@ class HealthPage:
         return [PartOfReadiness(each.name, not each.errors, [one.code for one in each.errors]) for each in parts]
 
     async def _notices(self, *, in_doubt: bool) -> list[ReadyNotice]:
-        found = []
-        standing = None if self._standby is None else await self._standby.find_standing()
-        if standing is not None:
-            detail = f"This Archive resolves links in the place of its resolver: {STANDING_IN[standing]}."
-            found.append(ReadyNotice("standing-in", standing.value, detail))
-        membership = None if self._membership is None else await beside(self._membership.read)
-        if membership is not None and membership.phase in {Phase.INCLUDING, Phase.EXCLUDING}:
-            why = f": {membership.reason}" if membership.reason else ""
-            detail = f"The resolver is not done {membership.phase.value} this Archive{why}."
-            found.append(ReadyNotice("not-included", membership.phase.value, detail))
+        found = [notice for find in self._find_notices if (notice := await find()) is not None]
         if in_doubt:
             detail = "This Archive may have been put back from a backup, and hears others first."
             found.append(ReadyNotice("in-doubt", "restored", detail))
@@ -141,14 +131,19 @@ MOST_TOTALS: Final = 10_000
 """Number of items in one answer."""
 
 
-class StandingPages:
-    def __init__(self, callers: Callers) -> None:
-        self._callers, self._site = callers, callers.site
+class StandingPage:
+    """The endpoint of the state of the Archive."""
 
-    async def archive(self, request: Request) -> Response:
+    def __init__(self, callers: Callers, services: ItemServices | None) -> None:
+        self._callers, self._site, self._services = callers, callers.site, services
+
+    def routes(self) -> list[Route]:
+        return [Route("/api/archive", by_method(GET=self.get), methods=["GET"])]
+
+    async def get(self, request: Request) -> Response:
         await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
-        standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
+        standing = {} if self._services is None else await self._callers.run_short(self._services.standing)
         doubt = site.find_doubt()
         return short_json(
             {
@@ -164,10 +159,20 @@ class StandingPages:
             }
         )
 
-    async def usage(self, request: Request) -> Response:
+
+class UseTotalsPage:
+    """The endpoint of the use of all items."""
+
+    def __init__(self, callers: Callers, usage: UsageLog | None) -> None:
+        self._callers, self._site, self._usage = callers, callers.site, usage
+
+    def routes(self) -> list[Route]:
+        return [Route("/api/usage", by_method(GET=self.get), methods=["GET"])]
+
+    async def get(self, request: Request) -> Response:
         """Return the use of every item that was used, by repository name, a page at a time."""
         await self._callers.token(request, Scope.READ)
-        log, after = self._site.usage, _after(request)
+        log, after = self._usage, _after(request)
         if log is None:
             raise PathNotFound()
         found = await self._callers.run_short(
@@ -192,7 +197,8 @@ def _after(request: Request) -> RepositoryName | None:
 
 
 class KeyPages:
-    def __init__(self, archive: ArchiveSite | None, resolver: ResolverSite | None) -> None:
+    def __init__(self, archive: tuple[LabelForms, OwnKeys] | None, resolver: ResolverSite | None) -> None:
+        """`archive` is the service of the Archive, with its keys."""
         self._archive, self._resolver = archive, resolver
 
     def routes(self) -> list[Route]:
@@ -207,14 +213,13 @@ class KeyPages:
         return short_json(body, headers={"cache-control": "no-cache"})
 
     def _archive_keys(self) -> KeysOfArchive | None:
-        site = self._archive
-        if site is None or site.signing is None:
+        if self._archive is None:
             return None
-        rep, ibip = site.profile.service.rep, site.profile.service.ibip
+        service, signing = self._archive
         return KeysOfArchive(
-            **structs.asdict(signing_keys(site.signing.ring())),
-            rep=None if rep is None else rep.spelling,
-            ibip=None if ibip is None else ibip.spelling,
+            **structs.asdict(signing_keys(signing.ring())),
+            rep=None if service.rep is None else service.rep.spelling,
+            ibip=None if service.ibip is None else service.ibip.spelling,
         )
 
     def _resolver_keys(self, challenge: str | None) -> KeysOfResolver | None:

@@ -25,7 +25,6 @@ from ibi.model.account import Scope
 from ibi.model.item_json import forms_document
 from ibi.resources.transfers import MOST_TRANSFERS, TransferResource, TransfersResource
 from ibi.services.limits import network_of
-from ibi.services.sites import ArchiveSite
 from ibi.services.transfers.documents import UnknownStage, list_transfers
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
@@ -48,6 +47,12 @@ class TransferPages:
 
     def __init__(self, callers: Callers, transfers: TransferWorker) -> None:
         self._callers, self._transfers = callers, transfers
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/transfers", by_method(GET=self.list, POST=self.offer), methods=["GET", "POST"]),
+            Route("/api/transfers/answer", by_method(POST=self.answer), methods=["POST"]),
+        ]
 
     async def offer(self, request: Request) -> Response:
         """Take an offer of another Archive. A token of the scope edit accepts it at once; without a token it waits."""
@@ -135,10 +140,11 @@ class TransferPages:
 class ReleasePages:
     """Chains that an Archive or a resolver knows, for the Archives in them. A resolver also receives chains."""
 
-    def __init__(self, archive: ArchiveSite | None, register: ReleaseRegister | None, secret: bytes | None) -> None:
+    def __init__(
+        self, transfers: TransferWorker | None, register: ReleaseRegister | None, secret: bytes | None
+    ) -> None:
         """`secret` is shared by the processes of this server since its start; None if there is one process."""
-        self._transfers = None if archive is None else archive.transfers
-        self._register = register
+        self._transfers, self._register = transfers, register
         self._run = sha256(b"run of a resolver" + (secret or token_bytes(32))).hexdigest()[:32]
 
     def routes(self) -> list[Route]:

@@ -24,7 +24,7 @@ from ibi.messages.values import decode_query
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.safe_text import show_octets
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemOffers
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_delivery import FileDelivery
@@ -64,12 +64,18 @@ class Collection:
     address, the rights of the signed-in person count too.
     """
 
-    def __init__(self, site: ArchiveSite, resolver: str | None = None, standby: Standby | None = None) -> None:
+    def __init__(
+        self,
+        site: ArchiveSite,
+        offers: ItemOffers,
+        resolver: str | None = None,
+        standby: Standby | None = None,
+    ) -> None:
         """`resolver` is the address at which persistent URLs are resolved. The default is the resolver of the site, or
         this server while that is away."""
         self._standby = standby
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
-        self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
+        self._site, self._metadata, self._files = site, MetadataPage(site, offers), FilePage(site, offers.previews)
         self._versions, self._delivery = VersionsPage(site), FileDelivery(site)
         self._documents, self._zip = LinkedDocuments(site), ZipDownload(site, self._delivery)
 

@@ -88,9 +88,9 @@ class FileDelivery:
         if not counts_as_download(scope["method"], status, offset):
             return
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
-        address, robot = reader_address(scope, site.proxies), site.is_robot(agent)
-        counted = counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot)
-        site.count(counted, " ".join(values(scope["headers"], b"referer")))
+        address, robot = reader_address(scope, site.proxies), site.uses.is_robot(agent)
+        counted = counted_download(item, path, f"{address} {agent}", site.uses.recent, site.now, robot=robot)
+        site.uses.count(counted, " ".join(values(scope["headers"], b"referer")))
 
 
 def _open(open_file: Callable[[], VerifiedFile], file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:

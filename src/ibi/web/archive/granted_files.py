@@ -29,11 +29,6 @@ MOST_FILES: Final = 1000
 """Number of files on the page. Further files can be fetched by their names."""
 
 
-def granted_routes(site: ArchiveSite | None) -> list[Route]:
-    requests = None if site is None or site.item_services is None else site.item_services.requests
-    return [] if site is None or requests is None else GrantedFiles(site, requests).routes()
-
-
 class GrantedFiles:
     """`/request/files/<secret>`: files that were granted for a time to a reader who asked for a copy.
 

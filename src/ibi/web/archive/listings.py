@@ -18,6 +18,7 @@ from ibi.model.item import Item
 from ibi.model.search import Facet
 from ibi.ports.archive_state import DumpFiles
 from ibi.ports.catalog import ChangeFeed
+from ibi.services.items.collections import Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, whole_number
@@ -96,8 +97,8 @@ class SitemapPages:
     Tombstones are left out.
     """
 
-    def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
-        self._feed, self._base, self._collections = feed, site.public_url, site.collections
+    def __init__(self, site: ArchiveSite, feed: ChangeFeed, collections: Collections | None) -> None:
+        self._feed, self._base, self._collections = feed, site.public_url, collections
 
     def routes(self) -> list[Route]:
         return [Route(SITEMAP, self.get)]

@@ -21,7 +21,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemOffers
 from ibi.vocabulary import State
 from ibi.web.http.body import LongList, json_answer
 from ibi.web.http.request import RawHeaders, choose, values
@@ -173,8 +173,8 @@ _NO_CACHE: Final = {"cache-control": "no-cache"}
 
 
 class MetadataPage:
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site, self._page = site, ItemPage(site)
+    def __init__(self, site: ArchiveSite, offers: ItemOffers) -> None:
+        self._site, self._page = site, ItemPage(site, offers)
 
     async def answer(self, item: Item, named: str | None, scope: Scope) -> Response:
         """Return the item in the format `named`, or else in the one that the reader prefers. A deleted item has status

@@ -80,13 +80,14 @@ _SAID_NOTHING: Final = frozenset({"badVerb", "badArgument"})
 class HarvestPages:
     """The endpoint for harvesters."""
 
-    def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
+    def __init__(self, site: ArchiveSite, feed: ChangeFeed, admin_email: str | None) -> None:
+        """`admin_email` is the address of the Archive's administrator for harvesters."""
         self._site, self._harvesting = site, Harvesting(feed, site.catalog)
         self._base = f"{site.public_url}/oai"
         own = site.profile.service.rep
         host = Origin.of_url(site.public_url).host if own is None else own.host
         self._identifiers = RecordIdentifiers(host)
-        self._mail = site.admin_email or f"postmaster@{host}"
+        self._mail = admin_email or f"postmaster@{host}"
 
     def routes(self) -> list[Route]:
         return [Route("/oai", self.answer, methods=["GET", "POST"])]

@@ -41,7 +41,7 @@ class PersistentUrls:
 
     def __init__(self, site: ArchiveSite, standby: Standby | None = None) -> None:
         self._site, self._standby = site, standby
-        self._resolver = LocalResolver(site.profile, site.catalog, site.keys, site.clocks)
+        self._resolver = LocalResolver(site.profile, site.catalog, site.answers.keys, site.clocks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -79,9 +79,9 @@ class PersistentUrls:
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
         item = await site.find(wanted.label) if scope["method"] == "GET" else None
         if item is not None:
-            robot = site.is_robot(agent)
-            counted = counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot)
-            site.count(counted, " ".join(values(scope["headers"], b"referer")))
+            robot = site.uses.is_robot(agent)
+            counted = counted_resolution(item, f"{address} {agent}", site.uses.recent, site.now, robot=robot)
+            site.uses.count(counted, " ".join(values(scope["headers"], b"referer")))
 
 
 def _parse_target(scope: Scope) -> PersistentUrl:

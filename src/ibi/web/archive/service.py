@@ -36,7 +36,7 @@ class ArchiveService:
         self._paths = {f"/{text}".encode() for label in labels for text in (label.spelling, str(label))}
         self._is_prompt = site.answers.prompt
         self._labels = set(labels) if site.catalog.prompt else _all_labels(site)
-        self._longest = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
+        self._longest = b"max-age=%d" % site.answers.max_age if site.answers.max_age else _NO_STORE
 
     def is_asked(self, path: bytes) -> bool:
         """Return whether the path is this service's label, in either form and any case (R §6.1)."""
@@ -97,7 +97,7 @@ class ArchiveService:
         return 200, body, self._cache_control(age), fields
 
     def _cache_control(self, max_age: int) -> bytes:
-        if max_age == self._site.max_age:
+        if max_age == self._site.answers.max_age:
             return self._longest
         return b"max-age=%d" % max_age if max_age else _NO_STORE
 

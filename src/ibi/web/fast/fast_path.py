@@ -190,6 +190,10 @@ class Dispatcher:
         self._services, self._persistent = tuple(services), persistent
         self._taken = frozenset(each.encode() for each in taken)
 
+    @property
+    def has_endpoints(self) -> bool:
+        return bool(self._services) or self._persistent is not None
+
     def endpoint(self, scope: Scope) -> FastApp | None:
         path, query = scope.get("raw_path") or raw_path(scope), scope["query_string"]
         if query and has_subject(query):

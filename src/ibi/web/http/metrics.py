@@ -107,10 +107,14 @@ LAST_SUCCESS: Final = "ibi_job_last_success_seconds"
 
 
 class HoldingsMetrics(PolledFigures):
-    """The figures of one Archive. Without a `membership`, it is in no resolver."""
+    """The figures of one Archive. Without a `membership`, it is in no resolver; without `drafts`, it is read-only."""
 
     def __init__(
-        self, registry: CollectorRegistry, site: ArchiveSite, membership: MembershipService | None = None
+        self,
+        registry: CollectorRegistry,
+        site: ArchiveSite,
+        membership: MembershipService | None,
+        drafts: Drafts | None,
     ) -> None:
         super().__init__(_FRESH, is_prompt=site.catalog.prompt)
         self._site, self._membership = site, membership
@@ -141,9 +145,7 @@ class HoldingsMetrics(PolledFigures):
             ["stage"],
             registry=registry,
         )
-        self._drafts = None
-        if site.item_services is not None:
-            self._drafts = _DraftGauges(registry, site.item_services.drafts)
+        self._drafts = None if drafts is None else _DraftGauges(registry, drafts)
 
     def read(self) -> None:
         self._set_held(self._site.catalog.holdings())
@@ -155,7 +157,7 @@ class HoldingsMetrics(PolledFigures):
             self._drafts.read()
 
     def _set_doubt(self) -> None:
-        tracking = None if self._site.transfers is None else self._site.transfers.tracking
+        tracking = self._site.tracking
         self._doubt.set(tracking is not None and tracking.is_silent)
         self._unheard.set(0 if tracking is None else len(tracking.unheard))
         for problem, count in ({} if tracking is None else tracking.count_open()).items():

@@ -26,7 +26,7 @@ from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.accounts.sign_in import SignedIn
 from ibi.services.items.item_claims import ItemClaim
 from ibi.services.notifications.answering import ANSWERS
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.services.transfers.worker import TransferWorker
 from ibi.web.http.request_errors import InvalidMember, PathNotFound
 from ibi.web.pages.reader import (
@@ -108,9 +108,9 @@ DELIVERIES: Final = {
 
 
 class ClaimsPage:
-    def __init__(self, site: ArchiveSite, wake: Callable[[], object]) -> None:
+    def __init__(self, site: ArchiveSite, services: ItemServices | None, wake: Callable[[], object]) -> None:
         """`wake` is called after an answer, so that it is sent."""
-        self._site, self._wake = site, wake
+        self._site, self._services, self._wake = site, services, wake
 
     async def handle(self, request: Request) -> Response:
         """Show the page to a signed-in person, or take the answer from one of its forms."""
@@ -129,7 +129,7 @@ class ClaimsPage:
         return see_other(PLACE)
 
     def _answer(self, fields: dict[str, str], actor: Actor, who: str) -> None:
-        services, word = self._site.item_services, fields.get("answer")
+        services, word = self._services, fields.get("answer")
         if services is None or word not in ANSWERS:
             raise PathNotFound()
         label, claimant = parse(fields.get("item", "")), fields.get("claimant", "")
@@ -158,7 +158,7 @@ class ClaimsPage:
         )
 
     def _gather(self, actor: Actor) -> dict[str, Any]:
-        services = self._site.item_services
+        services = self._services
         remote = None if services is None else services.remote_claims_of(actor)
         local: tuple[ItemClaim, ...] = ()
         if services is not None:

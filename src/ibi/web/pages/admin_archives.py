@@ -174,10 +174,10 @@ class ArchivesPage:
 
     def _holders_for(self, actor: Actor) -> CopyHolderAdmin:
         require_site_right(actor, SiteAct.SUBSCRIBE)
-        archive = self._administration.archive
-        if archive is None or archive.copy_holder_admin is None:
+        holders = self._administration.copy_holders
+        if holders is None:
             raise PathNotFound()
-        return archive.copy_holder_admin.acting_as(actor)
+        return holders.acting_as(actor)
 
     def _register_of(self) -> RegistrationAdmin:
         resolver = self._administration.resolver
@@ -243,10 +243,10 @@ class ArchivesPage:
         return {"follows": follows(), "webhooks": webhooks()}
 
     def _holder_facts(self) -> list[dict[str, Any]] | None:
-        archive = self._administration.archive
-        if archive is None or archive.copy_holder_admin is None:
+        holders = self._administration.copy_holders
+        if holders is None:
             return None
-        return archive.copy_holder_admin.list_holders()
+        return holders.list_holders()
 
     async def _disputes(self) -> Any:
         resolver = self._administration.resolver

@@ -172,17 +172,14 @@ class OverviewPage:
 
     def _gather(self) -> dict[str, Any]:
         site, administration = self._administration.archive, self._administration
-        services = None if site is None else site.item_services
+        drafts = administration.drafts
         return {
             "holdings": None if site is None else _holdings(site.catalog.holdings()),
             "position": None if site is None or site.feed is None else site.feed.position(),
-            "drafts": None if services is None else _draft_facts(services.drafts),
+            "drafts": None if drafts is None else _draft_facts(drafts),
             "membership": None if administration.membership is None else administration.membership.read(),
             "resolver_url": None if site is None else site.resolver,
-            "has_claims": services is not None,
-            "has_jobs": services is not None and services.copy_work is not None,
             "trail_check": None if administration.parts.trail is None else administration.parts.trail.last_check(),
-            "has_transfers": site is not None and site.transfers is not None,
             **_integrity_facts(administration.integrity, {} if site is None else site.catalog.holdings()),
             **self._register_facts(),
             "jobs": self._jobs(),
@@ -289,7 +286,7 @@ class StoragePage:
 
     def _gather(self) -> dict[str, Any]:
         site, files = self._site, self._files
-        services, by_type = site.item_services, site.catalog.holdings_by_type()
+        drafts, by_type = self._shell.administration.drafts, site.catalog.holdings_by_type()
         return {
             "disk": files.disk(),
             "databases": files.files(),
@@ -297,7 +294,7 @@ class StoragePage:
             "holdings": _holdings(site.catalog.holdings()),
             "by_type": sorted(by_type.items(), key=lambda each: (-each[1].size, str(each[0]))),
             "largest": [(rep, total, self._title(rep)) for rep, total in site.catalog.largest(_LARGEST)],
-            "drafts": None if services is None else services.drafts.total(),
+            "drafts": None if drafts is None else drafts.total(),
         }
 
     def _title(self, rep: RepositoryName) -> str:
@@ -315,8 +312,8 @@ def admin_routes(administration: Administration) -> list[Route]:
     found = [*OverviewPage(shell).routes(), *ArchivesPage(shell).routes(), *SettingsPage(shell).routes()]
     if site is not None and integrity is not None:
         found += FixityPage(shell, site, integrity).routes()
-    if site is not None and site.usage is not None:
-        found += UsagePage(shell, site, site.usage).routes()
+    if site is not None and site.uses.log is not None:
+        found += UsagePage(shell, site, site.uses.log).routes()
     if site is not None and parts.files is not None:
         found += StoragePage(shell, site, parts.files).routes()
     if parts.trail is not None:

@@ -19,9 +19,11 @@ from ibi.instant import Instant
 from ibi.model.account import Role, Scope
 from ibi.ports.accounts import AuditTrail
 from ibi.ports.archive_state import DataFiles
+from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.jobs import JobRunner
+from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
 from ibi.services.membership.membership import MembershipService
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.services.subscriptions.subscriptions import Subscriptions
@@ -81,6 +83,8 @@ class Administration:
 
     parts: AdminParts
     archive: ArchiveSite | None = None
+    drafts: Drafts | None = None
+    copy_holders: CopyHolderAdmin | None = None
     resolver: ResolverSite | None = None
     membership: MembershipService | None = None
     subscriptions: Subscriptions | None = None
@@ -93,7 +97,7 @@ class Administration:
         """The pages that this server has."""
         missing = {
             SiteAct.VERIFY: self.integrity is None,
-            SiteAct.READ_USAGE: self.archive is None or self.archive.usage is None,
+            SiteAct.READ_USAGE: self.archive is None or self.archive.uses.log is None,
             SiteAct.READ_AUDIT: self.parts.trail is None,
             SiteAct.READ_STORAGE: self.archive is None or self.parts.files is None,
         }

@@ -262,10 +262,6 @@ def _sentence(clause: str) -> str:
     return f"{clause[:1].upper()}{clause[1:]}."
 
 
-def collection_routes(site: ArchiveSite | None) -> list[Route]:
-    return [] if site is None or site.collections is None else CollectionPages(site, site.collections).routes()
-
-
 def written_search(search: CollectionSearch | None) -> str:
     """Return a search as a person writes it: its words, or with filters the address of the result list."""
     if search is None:

@@ -14,9 +14,8 @@ from ibi.archive.drafts import UnknownDraft
 from ibi.errors import IbiError
 from ibi.label import RepositoryName
 from ibi.model.account import Role
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.vocabulary import State
-from ibi.web.http.request_errors import ReadOnlyArchive
 from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, page_language, see_other, translations
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import KINDS, STATES, shown_title
@@ -30,8 +29,8 @@ DRAFTS_SHOWN: Final = 200
 class OwnItemsPage:
     """The page of one Archive that takes deposits."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, site: ArchiveSite, services: ItemServices) -> None:
+        self._site, self._services = site, services
 
     def routes(self) -> list[Route]:
         return [Route(PLACE, self.handle, methods=["GET", "POST"])]
@@ -54,9 +53,7 @@ class OwnItemsPage:
         return see_other(PLACE)
 
     def _discard(self, visitor: Visitor, draft: str) -> None:
-        if self._site.item_services is None:
-            raise ReadOnlyArchive()
-        self._site.item_services.drafts.discard(visitor.depositor, draft)
+        self._services.drafts.discard(visitor.depositor, draft)
 
     async def _show(self, request: Request, visitor: Visitor, error: IbiError | None = None) -> Response:
         gettext = translations(page_language(request.scope)).gettext
@@ -76,9 +73,7 @@ class OwnItemsPage:
         )
 
     def _gather(self, visitor: Visitor, before: str) -> dict[str, Any]:
-        services, site = self._site.item_services, self._site
-        if services is None:
-            raise ReadOnlyArchive()
+        services, site = self._services, self._site
         after = RepositoryName.parse(before) if before else None
         items = site.catalog.owned_by(visitor.depositor.owner, after, SHOWN + 1)
         drafts = () if after is not None else services.drafts.list_own(visitor.depositor, DRAFTS_SHOWN)

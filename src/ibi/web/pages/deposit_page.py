@@ -28,14 +28,13 @@ from ibi.messages.identification import LabelForms
 from ibi.model.account import Role, person_account
 from ibi.model.draft import ReviewState
 from ibi.model.item import Description, Item
-from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor, DraftView
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import PartialState
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.web.http.request import values
-from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
+from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.deposit_form import RECORD, FormContent, Typed, told_errors
 from ibi.web.pages.deposit_list import OwnItemsPage
 from ibi.web.pages.deposit_state import (
@@ -87,8 +86,9 @@ class UploadUnfinished(IbiError):
 class DepositPages:
     """The deposit pages of one Archive."""
 
-    def __init__(self, site: ArchiveSite, queue: MintQueue) -> None:
+    def __init__(self, site: ArchiveSite, services: ItemServices, queue: MintQueue) -> None:
         self._site, self._queue = site, queue
+        self._services, self._drafts = services, services.drafts
         self._uploading = ThreadPoolExecutor(_UPLOAD_WORKS, thread_name_prefix="ibi-form-upload")
         self._publishing = ThreadPoolExecutor(_PUBLISH_WORKS, thread_name_prefix="ibi-form-deposit")
 
@@ -97,14 +97,8 @@ class DepositPages:
             Route(DEPOSIT, self.new, methods=["GET", "POST"]),
             Route(f"{DEPOSIT}/{{draft}}", self.draft, methods=["GET", "POST"]),
             Route(f"{DEPOSIT}/{{draft}}/files", self.files, methods=["GET"]),
-            *OwnItemsPage(self._site).routes(),
+            *OwnItemsPage(self._site, self._services).routes(),
         ]
-
-    @property
-    def _drafts(self) -> Drafts:
-        if self._site.item_services is None:
-            raise ReadOnlyArchive()
-        return self._site.item_services.drafts
 
     async def new(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)

@@ -20,6 +20,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Relation
+from ibi.services.items.previews import MarkdownPreviews
 from ibi.services.items.versions import ItemVersion, VersionChanges
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import raw_query, reader_address
@@ -212,8 +213,9 @@ def reading_headers(*accesses: FileAccess) -> dict[str, str]:
 class FilePage:
     """The list of an item's files, a page at a time."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, site: ArchiveSite, previews: MarkdownPreviews | None) -> None:
+        """`previews` renders Markdown; without it, Markdown is shown as plain text."""
+        self._site, self._previews = site, previews
 
     def answer(self, item: Item, number: int, scope: Scope) -> Response:
         pages = max(1, -(-len(item.files) // _FILES_ON_A_PAGE))
@@ -233,7 +235,9 @@ class FilePage:
     async def look(self, item: Item, file: File, scope: Scope) -> Response:
         """Render the page of one file that the reader may see."""
         access = file_access(self._site, item, scope)
-        preview = shown_preview(self._site, await asyncio.to_thread(look_at, self._site, item, file), access)
+        preview = shown_preview(
+            self._site, await asyncio.to_thread(look_at, self._site, item, file, self._previews), access
+        )
         return render(
             scope,
             "file.html",

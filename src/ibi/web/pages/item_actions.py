@@ -37,7 +37,7 @@ from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.sites import ArchiveSite, ItemServices, NoLabels
 from ibi.vocabulary import State
-from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
+from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.field_choices import (
     LONG_REASON,
     ActRefused,
@@ -115,13 +115,12 @@ class ActForm:
         return HTTPStatus.OK if error is None else error.kind.status
 
 
-def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, ...]:
+def page_actions(site: ArchiveSite, services: ItemServices | None, item: Item, scope: Scope) -> tuple[PageAct, ...]:
     """Return the actions that the reader of the item's page may take.
 
     There are none for readers who are not signed in. There are none either while it is unconfirmed whether the Original
     is still here.
     """
-    services = site.item_services
     if services is None or item.state is not State.ORIGINAL or site.is_unconfirmed(item):
         return ()
     visitor = find_visitor(Request(scope), site)
@@ -146,8 +145,8 @@ def _precluded_claims(item: Item) -> set[PageAct]:
 class ItemActionPages:
     """The actions on items of one Archive that takes deposits."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, site: ArchiveSite, services: ItemServices) -> None:
+        self._site, self._services = site, services
 
     def routes(self) -> list[Route]:
         return [Route(f"{PLACE}/{{rest:path}}", self.handle, methods=["GET", "POST"])]
@@ -182,12 +181,6 @@ class ItemActionPages:
             if not form.errors:
                 form.problem = error
             return self._show(request, visitor, item, act, form)
-
-    @property
-    def _services(self) -> ItemServices:
-        if self._site.item_services is None:
-            raise ReadOnlyArchive()
-        return self._site.item_services
 
     async def _take(
         self, services: ItemServices, visitor: Visitor, item: Item, act: PageAct, form: ActForm

@@ -16,7 +16,7 @@ from ibi.archive.related_items import described_by
 from ibi.messages.values import decode_query
 from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, ItemOffers
 from ibi.vocabulary import State
 from ibi.web.http.headers import safety_headers
 from ibi.web.http.request import raw_query
@@ -68,16 +68,17 @@ _LONGEST_TITLE: Final = 2_000
 
 
 class ItemPage:
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, site: ArchiveSite, offers: ItemOffers) -> None:
+        self._site, self._offers = site, offers
 
     async def answer(self, item: Item, scope: Scope) -> Response:
         """Render the page, or the tombstone of a deleted item (410)."""
         if item.tombstone is not None:
             return await tombstone_page(self._site, item, scope)
-        site, language = self._site, page_language(scope)
+        site, offers, language = self._site, self._offers, page_language(scope)
         access, lists = file_access(site, item, scope), list_access(site, item, scope)
-        preview = shown_preview(site, await asyncio.to_thread(first_look, site, item), access) if access else None
+        found = await asyncio.to_thread(first_look, site, item, offers.previews) if access else None
+        preview = shown_preview(site, found, access)
         work, style = shown_work(item, site.persistent_url(item.labels)), _chosen_style(scope, language)
         return render(
             scope,
@@ -90,16 +91,17 @@ class ItemPage:
             lists=bool(lists),
             zip_url=zip_url(site, item, access, lists),
             tree=file_tree(item.files[:MOST_FILES], item.files) if lists else (),
-            actions=page_actions(site, item, scope),
+            actions=page_actions(site, offers.services, item, scope),
             is_open=bool(access),
             is_by_right=access is FileAccess.BY_RIGHT,
             is_damaged=site.is_damaged(item),
+            can_ask=offers.takes_requests,
             preview=preview,
             preview_url=preview_url(site, item, preview, access),
             style=style,
             styles=STYLES,
             citations=(await asyncio.to_thread(cite, work, style, language, site.now),),
-            **await _collections(site, item, scope),
+            **await _collections(site, offers, item, scope),
             **{**_common(site, item, work), "urls": reading_urls(site, access)},
             **await self._usage(item, language),
             **await site.ask(lambda: self._connections(item, language, access)),
@@ -107,9 +109,9 @@ class ItemPage:
 
     async def _usage(self, item: Item, language: str) -> dict[str, Any]:
         site, now = self._site, self._site.now
-        if site.usage is None:
+        if site.uses.log is None:
             return {"months": ()}
-        days = await asyncio.to_thread(site.usage.days, item.rep, first_day(now))
+        days = await asyncio.to_thread(site.uses.log.days, item.rep, first_day(now))
         months = monthly_use(days, now)
         is_used = any(each.usage.downloads or each.usage.resolutions for each in months)
         return {
@@ -143,13 +145,13 @@ class ItemPage:
         }
 
 
-async def _collections(site: ArchiveSite, item: Item, scope: Scope) -> dict[str, Any]:
+async def _collections(site: ArchiveSite, offers: ItemOffers, item: Item, scope: Scope) -> dict[str, Any]:
     """Return the collections that contain the item, and those to which the reader may add it."""
-    if site.collections is None:
+    if offers.collections is None:
         return {"collections": (), "offered_collections": ()}
     visitor = find_visitor(Request(scope), site)
-    offered = () if isinstance(visitor, Response) else await site.collections.offered(visitor.actor, item)
-    return {"collections": await site.collections.of_item(item), "offered_collections": offered}
+    offered = () if isinstance(visitor, Response) else await offers.collections.offered(visitor.actor, item)
+    return {"collections": await offers.collections.of_item(item), "offered_collections": offered}
 
 
 async def tombstone_page(
@@ -201,7 +203,6 @@ def _common(site: ArchiveSite, item: Item, work: Work) -> dict[str, Any]:
         **_state_words(site, item),
         **_open_words(site, item),
         "is_copy": item.state is State.COPY,
-        "can_ask": site.item_services is not None and site.item_services.requests is not None,
     }
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
@@ -36,10 +35,8 @@ from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery, SecondFactors
 from ibi.services.accounts.sign_in import SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.sites import ArchiveSite
 from ibi.web.http.request_errors import InvalidMember
-from ibi.web.pages.admin_shell import AdminPlace
-from ibi.web.pages.people_admin import ROLES, PeoplePage
+from ibi.web.pages.people_admin import ROLES
 from ibi.web.pages.persistent_links import qr_code
 from ibi.web.pages.reader import (
     PRIVATE,
@@ -54,7 +51,7 @@ from ibi.web.pages.reader import (
     translations,
 )
 from ibi.web.pages.rendering import SITE, SiteFacts, render
-from ibi.web.pages.sign_in import LINKING, SignInPages
+from ibi.web.pages.sign_in import LINKING
 
 ACCOUNT: Final = "/account"
 _MOST_DAMAGED: Final = 100
@@ -85,15 +82,6 @@ _Act: TypeAlias = Callable[[Request, Visitor, Fields], Awaitable[Response]]
 """What a button of the page does."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPages:
-    """The other pages that the account page links to."""
-
-    claims: bool = False
-    jobs: bool = False
-    transfers: bool = False
-
-
 class AccountPage:
     """The account page. `proxies` are the networks that are trusted to name their client."""
 
@@ -105,13 +93,12 @@ class AccountPage:
         tokens: LocalTokenAdmin,
         proxies: tuple[IpNetwork, ...] = (),
         integrity: Integrity | None = None,
-        others: OtherPages | None = None,
         provider: ProviderSignIn | None = None,
     ) -> None:
         """`integrity` makes the page show administrators the state of the store."""
         self._provider, self._factors = provider, SecondFactors(sign_in, recovery.admin)
         self._sign_in, self._sessions, self._admin, self._tokens = sign_in, sessions, recovery.admin, tokens
-        self.proxies, self._integrity, self._others = proxies, integrity, others or OtherPages()
+        self.proxies, self._integrity = proxies, integrity
         self._acts: dict[str, _Act] = {
             "password": self._change_password,
             "shown": self._change_shown_name,
@@ -220,8 +207,7 @@ class AccountPage:
     async def _show(
         self, request: Request, visitor: Visitor, *, error: IbiError | None = None, act: str = "", **shown: Any
     ) -> Response:
-        person, others = visitor.signed.person, self._others
-        is_librarian = person.role >= Role.LIBRARIAN
+        person = visitor.signed.person
         now = self._sign_in.clocks.read().wall
         factor = await self._factors.find(visitor.signed)
         return render(
@@ -246,9 +232,7 @@ class AccountPage:
             changed="changed" in request.query_params,
             done=request.query_params.get("done", ""),
             welcome="welcome" in request.query_params,
-            has_claims=others.claims,
-            has_jobs=others.jobs and is_librarian,
-            has_transfers=others.transfers and is_librarian,
+            is_librarian=person.role >= Role.LIBRARIAN,
             is_admin=person.role is Role.ADMIN,
             provider=None if self._provider is None else self._provider.name,
             is_linked=self._provider is not None and await asyncio.to_thread(self._provider.is_linked, person),
@@ -280,24 +264,3 @@ def _enrolment(request: Request, person: str, factor: SecondFactor | None) -> di
     # Bypass the cache of codes: the secret must not stay there.
     drawn = qr_code.__wrapped__(enrolment_uri(factor.secret, person, facts.name), words)
     return {"qr": drawn, "spelled": spell_secret(factor.secret)}
-
-
-def people_routes(
-    sessions: Sessions,
-    recovery: AccountRecovery,
-    tokens: LocalTokenAdmin,
-    archive: ArchiveSite | None,
-    others: OtherPages,
-    provider: ProviderSignIn | None = None,
-    places: Sequence[AdminPlace] = (),
-) -> list[Route]:
-    """Return the pages of people: sign-in, one's own account, and the list of all accounts.
-
-    `places` are the other pages of the administration.
-    """
-    proxies, integrity = ((), None) if archive is None else (archive.proxies, archive.integrity)
-    return [
-        *SignInPages(recovery.sign_in, sessions, recovery, proxies, provider).routes(),
-        *AccountPage(recovery.sign_in, sessions, recovery, tokens, proxies, integrity, others, provider).routes(),
-        *PeoplePage(recovery, proxies, places).routes(),
-    ]

@@ -31,6 +31,7 @@ from ibi.model.item import Item
 from ibi.model.preview import PreviewState
 from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.services.items.previews import MarkdownPreviews
 from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.headers import PDF
@@ -96,17 +97,20 @@ class Preview:
     state: PreviewState = PreviewState.RENDERED
 
 
-def first_look(site: ArchiveSite, item: Item) -> Preview | None:
+def first_look(site: ArchiveSite, item: Item, previews: MarkdownPreviews | None) -> Preview | None:
     """Return the preview of the item's main file; None if the file is damaged or has another type.
 
     This call blocks: it may read from the disk.
     """
     file = None if item.target is None else item.file(item.target)
-    return None if file is None else look_at(site, item, file, MOST_TEXT)
+    return None if file is None else look_at(site, item, file, previews, MOST_TEXT)
 
 
-def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALONE) -> Preview | None:
-    """Return the preview of a file of the item. This call blocks."""
+def look_at(
+    site: ArchiveSite, item: Item, file: File, previews: MarkdownPreviews | None, most_text: int = MOST_ALONE
+) -> Preview | None:
+    """Return the preview of a file of the item. Without `previews`, Markdown is shown as plain text. This call
+    blocks."""
     if _is_large_image(file):
         return None
     kind = _kind_by_record(file)
@@ -120,7 +124,7 @@ def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALO
             found = reader(file, opened, most_text, site.urls.file(item, file.path))
     except (ContentDamaged, ItemChanging):
         return None  # damage is noted and the page shows it; a change passes
-    return _format(site, item, found) if found is not None and found.kind == "markdown" else found
+    return _format(site, item, found, previews) if found is not None and found.kind == "markdown" else found
 
 
 def may_be_looked_at(file: File) -> bool:
@@ -180,15 +184,15 @@ def _look_at_markdown(file: File, opened: VerifiedFile, _: int, url: str) -> Pre
     return None if text is None else replace(text, kind="markdown")
 
 
-def _format(site: ArchiveSite, item: Item, preview: Preview) -> Preview:
+def _format(site: ArchiveSite, item: Item, preview: Preview, previews: MarkdownPreviews | None) -> Preview:
     """Return the Markdown as another process rendered it, or its text alone if that was not done."""
     file = preview.file
-    if site.previews is None:
+    if previews is None:
         return replace(preview, state=PreviewState.REFUSED)
     # In another encoding, the same bytes are another text.
     declared = _CHARSET.search(file.media_type)
     digest = file.sha512 if declared is None else f"{file.sha512}:{declared[1].lower()}"
-    found = site.previews.find(item.rep, digest, preview.text)
+    found = previews.find(item.rep, digest, preview.text)
     shown = None
     if found.state is PreviewState.RENDERED:
         shown = fill_links(found.text, site.urls.file(item, file.path))

@@ -43,7 +43,6 @@ from ibi.web.pages.reader import (
     Sessions,
     language_name,
     locale_of,
-    message,
     page_language,
     translations,
 )
@@ -121,20 +120,6 @@ class MenuLink(NamedTuple):
     least: Role | None = None
 
 
-_MAIN_LINKS: Final = (
-    MenuLink("/search", message("Browse")),
-    MenuLink("/collections", message("Collections")),
-    MenuLink("/explain", message("Explain")),
-)
-_DESK_LINKS: Final = (
-    MenuLink("/deposit", message("Deposit"), Role.DEPOSITOR),
-    MenuLink("/account/items", message("My items"), Role.DEPOSITOR),
-    MenuLink("/requests", message("Reader requests"), Role.DEPOSITOR),
-    MenuLink("/review", message("Review queue"), Role.LIBRARIAN),
-    MenuLink("/admin", message("Administration"), Role.LIBRARIAN),
-)
-
-
 class DocumentLink(NamedTuple):
     """A page that the owner of the site wrote."""
 
@@ -163,8 +148,8 @@ class SiteFacts:
     """Facts for every page.
 
     `person` and `role` are those of the signed-in person; `csrf` is the token in the forms of that session. `paths` are
-    the paths of the existing routes: no page links to a missing one. `description` and `contact` come from the
-    settings.
+    the paths of the existing routes: no page links to a missing one. `menu` has the links of all capabilities.
+    `description` and `contact` come from the settings.
     """
 
     name: str = "ibi"
@@ -174,6 +159,7 @@ class SiteFacts:
     csrf: str | None = None
     role: Role | None = None
     paths: frozenset[str] = frozenset()
+    menu: tuple[MenuLink, ...] = ()
     description: str | None = None
     contact: str | None = None
     look: SiteLook = field(default_factory=SiteLook)
@@ -195,17 +181,17 @@ class SiteFacts:
         is_page = self.contact is not None and self.contact.startswith("http")
         return self.contact if self.contact is None or is_page else f"mailto:{self.contact}"
 
-    def served_with(self, routes: Iterable[Route]) -> SiteFacts:
-        return replace(self, paths=frozenset(route.path for route in routes))
+    def served_with(self, routes: Iterable[Route], menu: Iterable[MenuLink]) -> SiteFacts:
+        return replace(self, paths=frozenset(route.path for route in routes), menu=tuple(menu))
 
     @property
     def main_links(self) -> tuple[MenuLink, ...]:
-        return self._select_offered(_MAIN_LINKS)
+        return self._select_offered(each for each in self.menu if each.least is None)
 
     @property
     def desk_links(self) -> tuple[MenuLink, ...]:
         """The work pages of signed-in people. Each page checks the permissions itself."""
-        return self._select_offered(_DESK_LINKS)
+        return self._select_offered(each for each in self.menu if each.least is not None)
 
     @property
     def is_admin(self) -> bool:
@@ -213,10 +199,10 @@ class SiteFacts:
 
     def may_visit(self, path: str) -> bool:
         """Return whether this page exists and the signed-in person may open it."""
-        least = next((each.least for each in _DESK_LINKS if path.startswith(each.path)), None)
+        least = next((each.least for each in self.menu if each.least and path.startswith(each.path)), None)
         return path in self.paths and self._has_role(least)
 
-    def _select_offered(self, links: tuple[MenuLink, ...]) -> tuple[MenuLink, ...]:
+    def _select_offered(self, links: Iterable[MenuLink]) -> tuple[MenuLink, ...]:
         return tuple(each for each in links if each.path in self.paths and self._has_role(each.least))
 
     def _has_role(self, least: Role | None) -> bool:

@@ -80,12 +80,6 @@ _ERRORS: Final = (
 )
 
 
-def request_routes(site: ArchiveSite | None) -> list[Route]:
-    """Return the pages of an Archive that takes requests, or none."""
-    requests = None if site is None or site.item_services is None else site.item_services.requests
-    return [] if site is None or requests is None else RequestPages(site, requests).routes()
-
-
 class RequestPages:
     def __init__(self, site: ArchiveSite, requests: ReaderRequests) -> None:
         self._site, self._requests = site, requests

@@ -133,14 +133,6 @@ def review_facts(found: ReviewView | None) -> dict[str, Any]:
     }
 
 
-def review_routes(site: ArchiveSite | None, queue: MintQueue | None) -> list[Route]:
-    """Return the pages of an Archive that reviews deposits, or did so."""
-    drafts = None if site is None or site.item_services is None else site.item_services.drafts
-    if site is None or queue is None or drafts is None or drafts.reviews is None:
-        return []
-    return ReviewDesk(site, drafts, drafts.reviews, queue).routes()
-
-
 class ReviewDesk:
     """The review pages of one Archive. Everything that waits for the disk runs in threads."""
 

@@ -17,11 +17,12 @@ from ibi.errors import InvalidInput
 from ibi.model.item import name_one_item
 from ibi.model.search import Order, SearchPage, SearchQuery
 from ibi.safe_text import close_directions
+from ibi.services.items.full_text import FullTextSearch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.pages import redirect
 from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom, element
-from ibi.web.pages.explain_page import ExplainPage, LinkResolver, parse_link
+from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.reader import choose_language, message
 from ibi.web.pages.rendering import SITE, SiteFacts, render, static_file
 from ibi.web.pages.search_query import (
@@ -48,8 +49,9 @@ _SHOWN: Final = 6
 
 
 class SearchPages:
-    def __init__(self, site: ArchiveSite, searching: Searching) -> None:
-        self._site, self._searching = site, searching
+    def __init__(self, site: ArchiveSite, searching: Searching, texts: FullTextSearch | None) -> None:
+        """`texts` finds words in the text of files."""
+        self._site, self._searching, self._texts = site, searching, texts
 
     async def get(self, request: Request) -> Response:
         query = query_of(request.query_params)
@@ -59,7 +61,7 @@ class SearchPages:
         found, counts = await self._searching.page(query)
         is_lost = not found.items and query.text and query.page == 1
         meant = await self._searching.suggest(query) if is_lost else None
-        in_text = () if self._site.texts is None else await self._site.texts.find(query)
+        in_text = () if self._texts is None else await self._texts.find(query)
         marked = await asyncio.to_thread(mark_items, found.items, query.text)
         first = replace(query, page=1, after=None)
         return render(
@@ -235,19 +237,12 @@ def common_routes() -> list[Route]:
     ]
 
 
-def page_routes(archive: ArchiveSite | None, resolver: LinkResolver | None = None, public_url: str = "") -> list[Route]:
-    """Return the routes of the pages: search needs an Archive, traces need a resolver.
-
-    `public_url` is that of the resolver. Without it, links begin with the public URL of the Archive.
-    """
-    base = public_url or ("" if archive is None else archive.public_url)
-    routes = [*common_routes(), Route("/explain", ExplainPage(base, archive, resolver).get)]
-    if archive is not None and archive.search is not None:
-        routes += [
-            Route("/", HomePage(archive, archive.search).get),
-            Route("/search", SearchPages(archive, archive.search).get),
-            Route("/search.atom", FeedPage(archive, archive.search).get),
-            Route(SUGGESTIONS, SuggestionPage(archive, archive.search).get),
-            Route(DESCRIPTION, SearchDescription(archive).get),
-        ]
-    return routes
+def search_routes(site: ArchiveSite, searching: Searching, texts: FullTextSearch | None) -> list[Route]:
+    """Return the routes of the home page and of the search pages."""
+    return [
+        Route("/", HomePage(site, searching).get),
+        Route("/search", SearchPages(site, searching, texts).get),
+        Route("/search.atom", FeedPage(site, searching).get),
+        Route(SUGGESTIONS, SuggestionPage(site, searching).get),
+        Route(DESCRIPTION, SearchDescription(site).get),
+    ]

@@ -30,8 +30,7 @@ async def test_a_job_makes_copies_and_tells_what_became_of_each(tmp_path: Path) 
         assert begun.headers["location"].endswith(f"{JOBS}/{begun.json()['id']}")
         assert begun.json()["state"] == "waiting"
         place = f"{JOBS}/{begun.json()['id']}"
-        assert app.site.item_services is not None
-        work = app.site.item_services.copy_work
+        work = app.parts.copy_work
         assert work is not None
         while work.step():
             pass
@@ -68,8 +67,7 @@ async def test_a_job_that_is_cancelled_stops_and_leaves_nothing_half_made(tmp_pa
 
     with source_archive(object_said(one), contents, special=slowly) as source, unstarted_records_app(tmp_path) as app:
         job = (await ask(app, "POST", JOBS, {"labels": [IBIP], "from": source.url})).json()
-        assert app.site.item_services is not None
-        work = app.site.item_services.copy_work
+        work = app.parts.copy_work
         assert work is not None
         working = threading.Thread(target=work.step)
         working.start()

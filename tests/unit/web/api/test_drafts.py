@@ -353,10 +353,9 @@ async def test_what_an_item_says_already_stays(tmp_path: Path, said: dict[str, A
     async with records_app(tmp_path) as app:
         rep = parse(str((await app.deposit(SAID))["rep"]))
         item, kept = app.store.find(rep), parse_description(said)
-        assert app.site.item_services is not None
         sources = {file.path: Keep(file.path) for file in item.files}
         draft = Draft(description=kept, files=tuple(item.files))
-        app.site.item_services.deposits_of(COMMAND).update(rep, draft, sources, "x")
+        app.services.deposits_of(COMMAND).update(rep, draft, sources, "x")
         begun = (await app.ask("POST", f"{RECORDS}/{rep.spelling}/draft")).json()
         place = f"{RECORDS}/{begun['id']}"
         assert (await app.ask("PUT", place, {**said, "metadata": {**said["metadata"], "title": ["B"]}})).status == 200

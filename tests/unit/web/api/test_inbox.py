@@ -43,8 +43,8 @@ class NoRate(ArrivalRate):
 
 
 def allow_many(app: RecordsApp) -> None:
-    assert app.site.inbox is not None
-    app.site.inbox.rate = NoRate()
+    assert app.parts.inbox is not None
+    app.parts.inbox.rate = NoRate()
 
 
 async def test_a_claim_is_created_once_and_has_an_address(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_what_was_checked_is_shown(tmp_path: Path) -> None:
     async with records_app(tmp_path, has_inbox=True) as app:
         item = (await app.deposit())["rep"]
         await post(app, offer(item))
-        services = app.site.item_services
+        services = app.services
         assert services is not None
         assert services.exchange is not None
         claims = services.remote_claims_of(COMMAND)

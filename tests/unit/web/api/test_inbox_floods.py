@@ -58,7 +58,7 @@ class FloodedArchive:
 
     @property
     def exchange(self) -> ClaimContext:
-        services = self.app.site.item_services
+        services = self.app.services
         assert services is not None
         assert services.exchange is not None
         return services.exchange
@@ -217,7 +217,7 @@ async def test_a_librarian_declines_all_that_came_from_one_network(tmp_path: Pat
         listed = (await archive.app.ask("GET", "/api/items/claims/received")).json()["claims"]
         said = {"item": archive.item, "claimant": listed[0]["claimant"], "answer": "decline-network"}
         assert (await archive.app.ask("POST", "/api/items/claims", said)).status == 200
-        claims = archive.app.site.item_services.remote_claims_of(COMMAND)  # type: ignore[union-attr]
+        claims = archive.app.services.remote_claims_of(COMMAND)
         assert claims is not None
         left = [claim.network for claim, _ in claims.received()]
         assert left == ["10.0.1.0/24", "archive a.br/arq/2009/07.21.14.43"]

@@ -29,7 +29,7 @@ from ibi.services.transfers.worker import TransferWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
 from ibi.web.api.openapi import OpenApiPage, document
-from ibi.web.pages.search_page import page_routes
+from ibi.web.pages.search_page import common_routes
 from tests.support.asgi_client import Answer, ask
 from tests.support.kept_subscriptions import kept_subscriptions
 from tests.support.memory.beliefs import MemoryBeliefs
@@ -49,7 +49,7 @@ OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for met
 
 
 def test_every_route_is_described_and_every_description_has_a_route() -> None:
-    pages = {"/robots.txt", *(route.path for route in page_routes(None))}
+    pages = {"/robots.txt", "/explain", *(route.path for route in common_routes())}
     routes = [route for route in made().app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     assert found == set(OPERATIONS)
@@ -60,9 +60,9 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
     with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog:
         nothing: Any = None  # routes are looked at, and not called
         transfers = TransferWorker(nothing, nothing, nothing, nothing, nothing, nothing, resolver=None)
-        site = replace(
-            served.archive.site,
-            feed=catalog.changes,
+        site = replace(served.archive.site, feed=catalog.changes)
+        parts = replace(
+            served.archive.parts,
             changes=catalog.recent_version,
             transfers=transfers,
             collections=Collections(nothing, catalog, nothing),
@@ -74,11 +74,17 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
         beliefs=beliefs,
         report=BeliefReport(register, beliefs, None, lambda: 0.0),
         disputes=Disputes(register, beliefs),
-        releases=ReleaseRegister(nothing, beliefs, nothing, nothing, nothing),
         publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
     )
     with kept_subscriptions(tmp_path, catalog.changes) as kept:
-        app = made(clocks=served.archive.clocks, archive=site, resolver=resolver, subscriptions=kept.subscriptions).app
+        app = made(
+            clocks=served.archive.clocks,
+            archive=site,
+            parts=parts,
+            resolver=resolver,
+            releases=ReleaseRegister(nothing, beliefs, nothing, nothing, nothing),
+            subscriptions=kept.subscriptions,
+        ).app
     programs = ("/api/", "/healthz", "/inbox", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}

@@ -12,7 +12,7 @@ from ibi.messages import State
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from ibi.model.visibility import Visibility, network
 from ibi.web.api.openapi import document
-from ibi.web.pages.search_page import page_routes
+from ibi.web.pages.search_page import common_routes, search_routes
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_metadata import DESCRIBED
@@ -171,7 +171,9 @@ PROVENANCE = "/api/items/{label}/provenance", "get"
 def test_every_route_is_described_and_every_description_has_a_route() -> None:
     """Apart from what this Archive in memory has not: a server with all parts is tried elsewhere."""
     app = rich()
-    pages = {"/account/claims", "/robots.txt", *(route.path for route in page_routes(app.site))}
+    assert app.parts.search is not None
+    shown = [*common_routes(), *search_routes(app.site, app.parts.search, None)]
+    pages = {"/account/claims", "/explain", "/robots.txt", *(route.path for route in shown)}
     pages |= {f"/search.{kind}" for kind in ("bib", "csv", "ndjson", "ris")}
     routes = [route for route in app.app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -45,7 +44,7 @@ class Tracking:
 
 def app_with(tracking: Tracking, *items: Any) -> ArchiveApp:
     items = items or (kept(REP), kept(str(SERVICE.rep)), deleted("lab.br/arq/2010/07.21.14.43"))
-    return archive_app(*items, transfers=SimpleNamespace(tracking=tracking, jobs=tuple))
+    return archive_app(*items, tracking=tracking)
 
 
 GRAVE = Tracking(OTHER, RESOLVER, is_silent=True)
@@ -112,7 +111,7 @@ async def test_a_verbose_readiness_lists_what_was_looked_at_and_what_is_worth_kn
 @pytest.mark.parametrize(("tracking", "in_doubt", "unheard"), [(GRAVE, 1, 2), (Tracking(OTHER), 0, 1)])
 def test_the_doubt_is_measured(tracking: Tracking, in_doubt: int, unheard: int) -> None:
     registry = CollectorRegistry()
-    HoldingsMetrics(registry, app_with(tracking).site).read()
+    HoldingsMetrics(registry, app_with(tracking).site, None, None).read()
     assert registry.get_sample_value("ibi_archive_in_doubt") == in_doubt
     assert registry.get_sample_value("ibi_archive_unheard") == unheard
 
@@ -120,7 +119,7 @@ def test_the_doubt_is_measured(tracking: Tracking, in_doubt: int, unheard: int) 
 def test_open_items_are_measured_by_stage() -> None:
     registry = CollectorRegistry()
     found = OpenItem(RepositoryName.parse(REP), OpenProblem.NOT_FETCHED)
-    HoldingsMetrics(registry, app_with(Tracking(open_item=found)).site).read()
+    HoldingsMetrics(registry, app_with(Tracking(open_item=found)).site, None, None).read()
     counts = {each.value: registry.get_sample_value("ibi_open_items", {"stage": each.value}) for each in OpenProblem}
     assert counts == {"unchecked": 0, "not-taken": 0, "not-fetched": 1, "in-doubt": 0, "contradicted": 0}
 

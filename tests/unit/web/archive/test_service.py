@@ -279,7 +279,7 @@ def test_a_refusal_in_the_same_process_is_raised_and_its_cause_logged(monkeypatc
         raise StoreDamaged(path="catalogue.sqlite", reason="it is")
 
     monkeypatch.setattr(app.catalog, "find", damaged)
-    app.site.keys._issued.clear()  # as after a restart: the name of the item has to be looked up
+    app.site.answers.keys._issued.clear()  # as after a restart: the name of the item has to be looked up
     with capture_logs() as logs:
         with pytest.raises(StoreDamaged):
             answers.answer(UrlRequest(ip_addresses("8.8.8.8"), parse(OTHER)))

@@ -31,8 +31,7 @@ class World:
     async def deposit(self, visibility: dict[str, Any], **files: bytes) -> str:
         """An item of `dep`."""
         rep = str((await self.app.deposit({**SAID, "visibility": visibility}, **files))["rep"])
-        assert self.app.site.item_services is not None
-        self.app.site.item_services.deposits_of(COMMAND).give(parse(rep), "person:dep", "x")
+        self.app.services.deposits_of(COMMAND).give(parse(rep), "person:dep", "x")
         return rep
 
     async def stranger(self, path: str, **headers: str) -> Answer:

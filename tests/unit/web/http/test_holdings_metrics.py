@@ -62,7 +62,7 @@ async def test_where_the_feed_of_changes_stands_is_told(tmp_path: Path) -> None:
 def test_deleted_items_are_apart() -> None:
     site = archive_app(kept("lab.br/arq/2009/07.21.14.43"), deleted("lab.br/arq/2010/07.21.14.43")).site
     registry = CollectorRegistry()
-    HoldingsMetrics(registry, site).read()
+    HoldingsMetrics(registry, site, None, None).read()
     assert registry.get_sample_value("ibi_items", {"state": "original"}) == 1
     assert registry.get_sample_value("ibi_items", {"state": "deleted"}) == 1
     assert registry.get_sample_value("ibi_item_bytes", {"state": "deleted"}) == 0
@@ -75,7 +75,7 @@ def test_the_membership_is_told(confirmed: bool) -> None:
             return Membership(Phase.INCLUDING).after(InclusionStatus(confirmed))
 
     registry = CollectorRegistry()
-    HoldingsMetrics(registry, archive_app().site, Kept()).read()  # type: ignore[arg-type]
+    HoldingsMetrics(registry, archive_app().site, Kept(), None).read()  # type: ignore[arg-type]
     phases = {phase: registry.get_sample_value("ibi_membership", {"phase": phase.value}) for phase in Phase}
     assert phases == {phase: phase is Phase.INCLUDED for phase in Phase}
     assert registry.get_sample_value("ibi_membership_confirmed") == confirmed

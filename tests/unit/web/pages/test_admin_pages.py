@@ -120,7 +120,7 @@ async def test_the_overview_says_what_waits_after_a_backup_was_put_back(
 ) -> None:
     assert "put back from a backup" not in await app.text("/admin")
     tracking = SimpleNamespace(in_doubt=True, is_silent=is_silent, unheard=("https://<b>.example",))
-    object.__setattr__(app.site, "transfers", SimpleNamespace(tracking=tracking))
+    object.__setattr__(app.site, "tracking", tracking)
     text = await app.text("/admin")
     read_page(text.encode())
     assert "put back from a backup" in text

@@ -17,6 +17,7 @@ from ibi.instant import Instant
 from ibi.model.account import COMMAND, ROLE_SCOPE, Person, Role, person_account
 from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.sites import ItemOffers
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.web.pages import refusal
 from ibi.web.pages.item_actions import PLACE, ItemActionPages, PageAct, page_actions
@@ -62,7 +63,7 @@ class Desk:
             people.open_session(session, person)
             self._cookie, self.csrf = {"cookie": f"{SESSION_COOKIE}={text}"}, csrf_of(text)
         self._sessions = Sessions(SignIn(people, app.clocks, SecretHasher()), "http://arq.lab.br")
-        (self._route,) = ItemActionPages(app.site).routes()
+        (self._route,) = ItemActionPages(app.site, app.services).routes()
 
     async def get(self, label: str, act: str) -> Answer:
         return await self._ask("GET", f"{PLACE}/{label}/{act}", {})
@@ -78,7 +79,7 @@ class Desk:
 
         async def app(scope: dict[str, Any], receive: object, send: object) -> None:
             scope[SESSIONS] = self._sessions
-            answer = await ItemPage(self._app.site).answer(item, scope)
+            answer = await ItemPage(self._app.site, ItemOffers(self._app.services)).answer(item, scope)
             await answer(scope, receive, send)  # type: ignore[arg-type]
 
         return await ask(app, "GET", "/", {"accept": "text/html", **self._cookie})  # type: ignore[arg-type]
@@ -101,7 +102,7 @@ async def item_of(app: RecordsApp, desk: Desk | None = None, said: object = None
     """The label of an item; it belongs to the person at the desk, or to another."""
     label = str((await app.deposit(said))["rep"])
     if desk is not None:
-        services = app.site.item_services
+        services = app.services
         assert services is not None
         services.deposits_of(COMMAND).give(find(app, label).rep, desk.account, "test")
     return label
@@ -116,7 +117,7 @@ async def record(app: RecordsApp, label: str) -> Any:
 
 
 def drafts(app: RecordsApp) -> list[Any]:
-    services = app.site.item_services
+    services = app.services
     assert services is not None
     from ibi.model.account import Scope
     from ibi.services.drafts.ledger import Depositor
@@ -197,7 +198,7 @@ async def test_a_librarian_narrows_the_item_of_another_and_does_not_open_it(tmp_
 async def test_the_item_of_the_archive_itself_is_edited_and_nothing_else(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         label, desk = await item_of(app), Desk(app, Role.ADMIN)
-        services, item = app.site.item_services, find(app, label)
+        services, item = app.services, find(app, label)
         assert services is not None
         assert SERVICE is not None
         object.__setattr__(services, "service", item.labels)
@@ -209,7 +210,7 @@ async def test_the_item_of_the_archive_itself_is_edited_and_nothing_else(tmp_pat
             "query_string": b"",
             SESSIONS: desk._sessions,
         }
-        assert page_actions(app.site, item, scope) == (PageAct.EDIT,)
+        assert page_actions(app.site, app.services, item, scope) == (PageAct.EDIT,)
 
 
 # --- what they do -----------------------------------------------------------------------------------------------------
@@ -344,7 +345,7 @@ async def test_nothing_is_offered_while_the_state_of_an_item_is_not_confirmed(tm
         tracking = SimpleNamespace(
             in_doubt=True, is_silent=True, unheard=("https://b.example",), open_item=lambda _: None
         )
-        object.__setattr__(app.site, "transfers", SimpleNamespace(tracking=tracking))
+        object.__setattr__(app.site, "tracking", tracking)
         page = (await desk.page(label)).body.decode()
         assert "Edit description and files" not in page
         assert "State being confirmed" in page

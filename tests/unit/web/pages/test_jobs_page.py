@@ -23,7 +23,6 @@ from ibi.storage.copy_parts import CopyParts
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.web.http.errors import problem
 from ibi.web.pages.copies_pages import JobPages
-from ibi.web.pages.people_account import OtherPages
 from ibi.web.pages.reader import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from tests.support.archive_app import archive_app
@@ -48,10 +47,12 @@ class Site:
 
         routes = [
             *SignInPages(sign_in, sessions).routes(),
-            *account_page(sign_in, sessions, OtherPages(jobs=True)).routes(),
+            *account_page(sign_in, sessions).routes(),
             *JobPages(work, sessions, archive_app().site).routes(),
         ]
-        self.app = Starlette(routes=routes, middleware=[known_site(sessions)], exception_handlers={IbiError: refuse})
+        self.app = Starlette(
+            routes=routes, middleware=[known_site(sessions, routes)], exception_handlers={IbiError: refuse}
+        )
         for name, role in (("ada", "librarian"), ("dan", "depositor")):
             admin.create(name, role, PASSWORD)
 

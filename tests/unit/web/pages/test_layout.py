@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ibi.model.account import Role
-from ibi.web.pages.rendering import SiteFacts, render_text
+from ibi.web.pages.rendering import MenuLink, SiteFacts, render_text
 from ibi.web.unrouted import SlashRedirect
 from tests.support.archive_app import SERVICE, kept
 from tests.support.asgi_client import ask
@@ -19,12 +19,17 @@ from tests.support.one_port import OnePort
 from tests.support.page_reader import Page, read_page
 
 DESK = ["/deposit", "/account/items", "/requests", "/review", "/admin"]
+MENU = (
+    *(MenuLink(path, path) for path in ("/search", "/collections", "/explain")),
+    *(MenuLink(path, path, Role.DEPOSITOR) for path in DESK[:3]),
+    *(MenuLink(path, path, Role.LIBRARIAN) for path in DESK[3:]),
+)
 PATHS = frozenset({"/", "/search", "/collections", "/explain", "/sign-in", "/account", "/sign-out", *DESK})
 
 
 def page_for(role: Role | None, paths: frozenset[str] = PATHS, target: str = "/", language: str = "en") -> Page:
     person = None if role is None else "João Ávila"
-    site = SiteFacts("Library", person=person, role=role, csrf="c0ffee", paths=paths)
+    site = SiteFacts("Library", person=person, role=role, csrf="c0ffee", paths=paths, menu=MENU)
     return read_page(
         render_text("alert.html", language, site=site, target=target, title="T", said="S", elsewhere=None).encode()
     )
@@ -136,7 +141,7 @@ async def test_a_form_that_is_sent_to_an_address_with_a_slash_is_sent_again_whol
 
 def home_for(role: Role | None, *, sandbox: bool, recent: tuple[object, ...] = (), **facts: Any) -> Page:
     person = None if role is None else "ana"
-    site = SiteFacts("L", sandbox=sandbox, person=person, role=role, csrf="0", paths=PATHS, **facts)
+    site = SiteFacts("L", sandbox=sandbox, person=person, role=role, csrf="0", paths=PATHS, menu=MENU, **facts)
     shown = render_text("home.html", "en", site=site, target="/", recent=recent, listed=None)
     return read_page(shown.encode())
 

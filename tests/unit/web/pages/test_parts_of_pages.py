@@ -81,7 +81,7 @@ def test_any_use_is_drawn_inside_its_picture(language: str, number: int) -> None
 
 def looked_at(media_type: str, content: bytes) -> str | None:
     item, files = kept(REP, files={"a": (media_type, content)})
-    preview = first_look(archive_app((item, files)).site, item)
+    preview = first_look(archive_app((item, files)).site, item, None)
     return None if preview is None else preview.text if preview.kind == "text" else preview.kind
 
 
@@ -115,7 +115,7 @@ def test_a_huge_picture_is_not_looked_at() -> None:
     item, _ = kept(REP, files={"a": ("image/png", b"x")})
     huge = replace(item, files=(replace(item.files[0], size=MOST_IMAGE + 1),))
 
-    assert first_look(archive_app().site, huge) is None
+    assert first_look(archive_app().site, huge, None) is None
 
 
 # --- around every page -----------------------------------------------------------------------------------------------

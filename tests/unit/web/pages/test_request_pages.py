@@ -82,8 +82,7 @@ class World:
 
     async def deposit(self, said: object = CLOSED) -> str:
         rep = str((await self.app.deposit(said))["rep"])
-        assert self.app.site.item_services is not None
-        self.app.site.item_services.deposits_of(COMMAND).give(parse(rep), "person:dan@example.org", "x")
+        self.app.services.deposits_of(COMMAND).give(parse(rep), "person:dan@example.org", "x")
         return rep
 
     async def post(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
@@ -124,8 +123,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
     with closing(SqliteRequests(tmp_path)) as opened, closing(box):
         async with records_app(tmp_path, people=people, requests_of=requests_of) as app:
-            assert app.site.item_services is not None
-            requests = app.site.item_services.requests
+            requests = app.parts.requests
             assert requests is not None
             yield World(
                 app,

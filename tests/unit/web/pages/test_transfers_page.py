@@ -21,7 +21,6 @@ from ibi.services.accounts.sign_in import SignIn
 from ibi.vocabulary import State
 from ibi.web.http.errors import problem
 from ibi.web.pages.account_pages import TRANSFERS, TransfersPage
-from ibi.web.pages.people_account import OtherPages
 from ibi.web.pages.reader import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from tests.support.deposit_samples import CountedLabels, deposits, put
@@ -49,10 +48,12 @@ class Site:
 
         routes = [
             *SignInPages(sign_in, sessions).routes(),
-            *account_page(sign_in, sessions, OtherPages(transfers=True)).routes(),
+            *account_page(sign_in, sessions).routes(),
             *TransfersPage(b.worker, sessions).routes(),
         ]
-        self.app = Starlette(routes=routes, middleware=[known_site(sessions)], exception_handlers={IbiError: refuse})
+        self.app = Starlette(
+            routes=routes, middleware=[known_site(sessions, routes)], exception_handlers={IbiError: refuse}
+        )
         for name, role in (("ada", "librarian"), ("dan", "depositor")):
             admin.create(name, role, PASSWORD)
 
