@@ -1,24 +1,21 @@
-"""Accounts: `ibi person` for people who sign in to the pages, `ibi token` for programs that use the API, and `ibi
-audit` for the log of changes in the data directory."""
+"""`ibi person`: accounts of people who sign in to the pages."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
-from ibi.cli.output import as_json_option, members_of, print_json
+from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.account import Person
-    from ibi.resources.tokens import TokenResource
-    from ibi.services.accounts.account_admin import PersonAdmin, TokenAdmin
+    from ibi.services.accounts.account_admin import PersonAdmin
 
 _ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
 _where = setting_options("data", "config")
@@ -193,7 +190,6 @@ def invite(mail: str, role: str, **flags: str | None) -> None:
 @_where
 def remove_factor(name: str, **flags: str | None) -> None:
     """Ask NAME for no codes of a second factor any more, whose device is lost."""
-    from contextlib import closing
 
     from ibi.storage.sqlite.people import SqlitePeople
 
@@ -218,145 +214,3 @@ def _fields(one: Person) -> dict[str, object]:
         "password": one.password_hash is not None,
         "disabled": None if one.disabled is None else str(one.disabled),
     }
-
-
-# --- `ibi audit` ------------------------------------------------------------------------------------------------------
-
-
-@click.command()
-@click.argument("label", metavar="[LABEL]", required=False)
-@click.option("--verify", is_flag=True, help="Print nothing but whether the log is whole.")
-@as_json_option
-@setting_options("data", "config")
-def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None) -> None:
-    """Show who changed which item, token, person or key, when and from where; of an item, if LABEL names one."""
-    from ibi.cli.archive_store import local_settings, opened_store
-    from ibi.cli.options import read_label
-    from ibi.model.account import LOG_BROKEN, AuditIncomplete
-    from ibi.safe_text import printable
-    from ibi.storage.audit_log import FileAuditLog
-
-    settings, lines, subject = local_settings(flags), 0, None
-    broken = ""
-    if label is not None:
-        with opened_store(settings) as store:
-            subject = str(store.find(read_label(label)).rep)
-    with closing(FileAuditLog(settings.data)) as log:
-        for entry in log.entries():
-            lines += 1
-            if entry.act == LOG_BROKEN and not broken:
-                broken = f"line {lines}, of {entry.at}, says that the log before it was broken: {entry.detail}"
-            if verify or subject not in {None, entry.subject}:
-                continue
-            if as_json:
-                names = ("at", "act", "subject", "account", "token", "address", "detail")
-                print_json({name: None if (said := getattr(entry, name)) is None else str(said) for name in names})
-                continue
-            token = "" if entry.token is None else f" (token {entry.token})"
-            who = f"{entry.account or 'command'}{token} from {entry.address}"
-            click.echo(printable(f"{entry.at}  {entry.act:<10}  {entry.subject}  {who}  {entry.detail}".rstrip()))
-    if verify and broken:
-        raise AuditIncomplete(reason=broken)
-    if verify:
-        click.echo(f"{lines} lines, each bound to the one before it.")
-    if verify and not lines and _has_items(settings.data):
-        # Not a failure: stores of earlier versions have items from before there was a log.
-        click.echo("There are items and no line tells of them: the log may begin later, or was removed.", err=True)
-
-
-def _has_items(data: Path) -> bool:
-    from ibi.composition.archive_store import STORE
-    from ibi.storage.ocfl.layout import names_in
-
-    return (data / STORE).is_dir() and any(True for _ in names_in(str(data / STORE)))
-
-
-# --- `ibi token` ------------------------------------------------------------------------------------------------------
-
-_SCOPES = click.Choice(["read", "deposit", "edit", "admin", "copy"])
-_where_tokens = setting_options("data", "config", "server", "token")
-
-
-@contextmanager
-def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
-    """Open the administration of tokens, of the data directory or of a server; of the tokens of a `person`, if
-    named."""
-    settings = settings_from(**flags)
-    if settings.is_remote:
-        from ibi.transport.api_client import ApiClient
-
-        secret = None if settings.token is None else settings.token.reveal()
-        yield ApiClient(settings.server or "", secret)
-        return
-    from ibi.services.accounts.account_admin import LocalTokenAdmin
-    from ibi.storage.audit_log import FileAuditLog
-    from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.people import SqlitePeople
-    from ibi.storage.sqlite.tokens import SqliteTokens
-
-    with ExitStack() as opened:
-        tokens = opened.enter_context(closing(SqliteTokens(settings.data)))
-        people = opened.enter_context(closing(SqlitePeople(settings.data))) if person is not None else None
-        audit = opened.enter_context(closing(FileAuditLog(settings.data)))
-        yield LocalTokenAdmin(tokens, MachineClocks(), people, audit=audit)
-
-
-@click.group(cls=WholeHelpGroup)
-def token() -> None:
-    """Create, list and revoke the tokens that programs show to be let in."""
-
-
-@token.command("create")
-@click.option(
-    "--scope", type=_SCOPES, required=True, help="What it allows; `copy` stands apart, the others include those before."
-)
-@click.option("--name", default="", help="What to call it in lists; without --for, the account that owns its items.")
-@click.option("--for", "person", metavar="PERSON", help="Whose it is: items deposited with it are theirs.")
-@click.option("--expires", metavar="DATE", help="When it ends, as in 2027-01-31T00:00:00Z; without it, never.")
-@as_json_option
-@_where_tokens
-def create_token(
-    scope: str, name: str, person: str | None, expires: str | None, *, as_json: bool, **flags: str | None
-) -> None:
-    """Print a new token, this once: only its hash is kept."""
-    with _token_admin(person, **flags) as admin:
-        created = admin.create_token(scope, name, expires, person)
-    if as_json:
-        print_json(members_of(created))
-    else:
-        click.echo(created.token)
-
-
-@token.command("list")
-@as_json_option
-@_where_tokens
-def list_tokens(*, as_json: bool, **flags: str | None) -> None:
-    """List every token, revoked ones too."""
-    with _token_admin(**flags) as admin:
-        for each in admin.list_tokens():
-            if as_json:
-                print_json(members_of(each))
-            else:
-                click.echo(f"{each.id}  {each.scope:<7}  {each.created}  {_fate(each)}{each.name}{_owner(each)}")
-
-
-def _owner(listed: TokenResource) -> str:
-    """Return a note of the person that a token was made for, or an empty text."""
-    kind, _, person = listed.account.partition(":")
-    return f"  for {person}" if kind == "person" else ""
-
-
-def _fate(listed: TokenResource) -> str:
-    if listed.revoked:
-        return f"revoked {listed.revoked}  "
-    return f"until {listed.expires}  " if listed.expires else ""
-
-
-@token.command()
-@click.argument("identity", metavar="ID")
-@_where_tokens
-def revoke(identity: str, **flags: str | None) -> None:
-    """Make the token with this ID invalid for good, at once."""
-    with _token_admin(**flags) as admin:
-        admin.revoke_token(identity)
-    click.echo(f"{identity} is revoked.")

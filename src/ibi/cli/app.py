@@ -63,19 +63,13 @@ _GROUPS = {
 are short enough to be shown whole. A command is in the module of its name, or in the module in `_PLACES`."""
 
 _PLACES = {
-    **dict.fromkeys(("audit", "person", "token"), "accounts"),
     **dict.fromkeys(("drop", "refresh"), "copy"),
-    **dict.fromkeys(("follow", "webhook"), "subscriptions"),
-    **dict.fromkeys(("resolve", "trace"), "resolutions"),
-    **dict.fromkeys(("delete", "update"), "deposit"),
-    **dict.fromkeys(("dump", "stats"), "changes"),
-    **dict.fromkeys(("get", "versions"), "show"),
+    "dump": "changes",
     "init": "up",
     "list": "search.list_items",
-    "rebuild": "verify",
+    "person": "accounts",
     "relate": "claims",
-    "restore": "backup",
-    "transfers": "transfer",
+    "resolve": "resolutions",
     "url": "explain",
 }
 """Modules of commands without a module of their own, with the function if its name differs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from ibi.vocabulary import State
 if TYPE_CHECKING:
     from ibi.model.item import Item
     from ibi.services.notifications.answering import RemoteClaims
+    from ibi.services.transfers.worker import TransferWorker
 
 
 class _MintWhenAsked:
@@ -126,6 +127,40 @@ def opened_remote_claims(archive: Archive) -> Iterator[RemoteClaims]:
     service = None if archive.record is None else archive.record.service
     with closing(SqliteNotifications(archive.settings.data)) as notifications:
         yield RemoteClaims(claim_context(notifications, archive.store, MachineClocks(), service), archive.deposits)
+
+
+@contextmanager
+def opened_transfers(
+    settings: Settings, *, is_served: bool = True, resolves: bool = False
+) -> Iterator[tuple[Archive, TransferWorker]]:
+    """Open the Archive and its transfers; see `transfers_of`."""
+    with ExitStack() as opened:
+        archive = opened.enter_context(opened_archive(settings))
+        yield archive, transfers_of(archive, opened, is_served=is_served, resolves=resolves)
+
+
+def transfers_of(
+    archive: Archive, opened: ExitStack, *, allow_plain: bool = False, is_served: bool = True, resolves: bool = False
+) -> TransferWorker:
+    """Open the transfers of an Archive that a command has opened. `is_served` means that others have to reach it.
+    `resolves` means that its server is also the resolver, unless the settings name another."""
+    from ibi.composition.transfers import open_transfers, served_url
+
+    if archive.record is None:
+        raise click.ClickException("this Archive has no item of its own yet: start its server once (`ibi up`)")
+    url = served_url(archive.settings) if is_served else archive.settings.public_url or ""
+    return open_transfers(
+        archive.settings,
+        archive.store,
+        archive.record.service,
+        url,
+        MachineClocks(),
+        None,
+        opened,
+        lost=archive.store.is_rebuilt,
+        allow_plain=allow_plain,
+        resolves=resolves,
+    )
 
 
 def account_named(settings: Settings, text: str | None) -> str | None:

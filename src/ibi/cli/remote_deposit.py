@@ -15,11 +15,11 @@ from typing import Any, Final
 import click
 
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
-from ibi.cli.deposit import to_remove, without_alternates
-from ibi.cli.item_options import apply_flags
+from ibi.cli.item_options import described
 from ibi.cli.item_output import Links, print_links, print_updated, progress
 from ibi.cli.output import print_json, print_lines
 from ibi.cli.remote_items import item_of, records_client
+from ibi.cli.update import to_remove, without_alternates
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
-
-import click
 
 from ibi.cli.item_output import Links
 from ibi.cli.options import read_label
-from ibi.cli.output import members_of, print_json
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
-from ibi.label import Label, parse
+from ibi.label import Label
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import SCHEMA, decode_item, read_file
 from ibi.model.usage import Usage
-from ibi.resources.copies import CopyJobItem, CopyJobResource
-from ibi.safe_text import printable
 from ibi.transport.api_client import one_line
-from ibi.transport.api_clients import CopiesClient, RecordsClient
+from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import UnexpectedAnswer
 
 _LOCAL: Final = ("state", "transferable", "tombstone", "original_tombstone", "owner")
@@ -144,67 +138,3 @@ def remote_standing(settings: Settings) -> dict[str, object]:
     """Return the output of `ibi archive status`, without the directory on the server."""
     told = records_client(settings).archive()
     return {name: told.get(name) for name in _STANDING}
-
-
-# --- remote copies ----------------------------------------------------------------------------------------------------
-
-
-_LOOK: Final = 0.5
-"""Seconds between two looks at a job."""
-_ENDED: Final = frozenset({"done", "cancelled"})
-
-
-def copies_client(settings: Settings) -> CopiesClient:
-    return CopiesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
-
-
-def copy_remotely(
-    settings: Settings, labels: Sequence[Label], source: str | None, token: str | None, *, as_json: bool
-) -> None:
-    """Begin a job for the Copies on the server, and wait for it. Exit with 1 if one of them was refused."""
-    client = copies_client(settings)
-    job = client.begin([str(label) for label in labels], source, token).id
-    shown, refused = 0, False
-    while True:
-        found = client.job(job, shown)
-        for item in found.items or ():
-            if item.outcome == "pending":
-                break
-            shown = item.number
-            refused |= not _tell(item, as_json=as_json)
-        if found.state in _ENDED and not _has_more(found, shown):
-            break
-        time.sleep(_LOOK)
-    if found.state == "cancelled":
-        raise click.ClickException(f"the job {job} was cancelled")
-    if refused:
-        raise SystemExit(1)
-
-
-def _has_more(found: CopyJobResource, shown: int) -> bool:
-    return found.state == "done" and shown < found.labels
-
-
-def _tell(item: CopyJobItem, *, as_json: bool) -> bool:
-    """Print the outcome for one label. Return whether it succeeded."""
-    label, outcome, reason = map(one_line, (item.label, item.outcome, item.reason or ""))
-    if as_json:
-        print_json({name: value for name, value in members_of(item).items() if name != "number"})
-    if outcome == "refused":
-        click.echo(f"ibi: {printable(f'{label}: {reason}')}", err=True)
-        return False
-    if not as_json:
-        words = {"copied": "a Copy there", "deleted": "deleted at its Original"}
-        click.echo(f"{label} is {words.get(outcome, outcome)}")
-    return True
-
-
-def remote_copies(settings: Settings) -> list[Label]:
-    """Return all Copies of a server."""
-    found = records_client(settings).search([])
-    return [parse(str(each["labels"]["rep"])) for each in found if each.get("state") == "Copy"]
-
-
-def drop_remotely(settings: Settings, label: Label) -> str:
-    copies_client(settings).drop(label)
-    return label.spelling

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive import life_cycle
-from ibi.cli.copy import copies_of
+from ibi.cli.rulings import copies_of
 from ibi.federation.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
 from ibi.federation.standing import RegisteredArchive
 from ibi.federation.transfer import TransferRefused

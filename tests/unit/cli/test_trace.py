@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.cli.resolutions import _lines
+from ibi.cli.trace import _lines
 
 REP = "lab.br/arq/2009/07.21.14.43"
 

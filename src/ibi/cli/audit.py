@@ -1,0 +1,59 @@
+"""`ibi audit`: the log of changes in the data directory."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+
+@click.command()
+@click.argument("label", metavar="[LABEL]", required=False)
+@click.option("--verify", is_flag=True, help="Print nothing but whether the log is whole.")
+@as_json_option
+@setting_options("data", "config")
+def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None) -> None:
+    """Show who changed which item, token, person or key, when and from where; of an item, if LABEL names one."""
+    from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.cli.options import read_label
+    from ibi.model.account import LOG_BROKEN, AuditIncomplete
+    from ibi.safe_text import printable
+    from ibi.storage.audit_log import FileAuditLog
+
+    settings, lines, subject = local_settings(flags), 0, None
+    broken = ""
+    if label is not None:
+        with opened_store(settings) as store:
+            subject = str(store.find(read_label(label)).rep)
+    with closing(FileAuditLog(settings.data)) as log:
+        for entry in log.entries():
+            lines += 1
+            if entry.act == LOG_BROKEN and not broken:
+                broken = f"line {lines}, of {entry.at}, says that the log before it was broken: {entry.detail}"
+            if verify or subject not in {None, entry.subject}:
+                continue
+            if as_json:
+                names = ("at", "act", "subject", "account", "token", "address", "detail")
+                print_json({name: None if (said := getattr(entry, name)) is None else str(said) for name in names})
+                continue
+            token = "" if entry.token is None else f" (token {entry.token})"
+            who = f"{entry.account or 'command'}{token} from {entry.address}"
+            click.echo(printable(f"{entry.at}  {entry.act:<10}  {entry.subject}  {who}  {entry.detail}".rstrip()))
+    if verify and broken:
+        raise AuditIncomplete(reason=broken)
+    if verify:
+        click.echo(f"{lines} lines, each bound to the one before it.")
+    if verify and not lines and _has_items(settings.data):
+        # Not a failure: stores of earlier versions have items from before there was a log.
+        click.echo("There are items and no line tells of them: the log may begin later, or was removed.", err=True)
+
+
+def _has_items(data: Path) -> bool:
+    from ibi.composition.archive_store import STORE
+    from ibi.storage.ocfl.layout import names_in
+
+    return (data / STORE).is_dir() and any(True for _ in names_in(str(data / STORE)))
