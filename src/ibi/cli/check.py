@@ -75,31 +75,8 @@ class _NotFinished(click.ClickException):
 @click.option("--address", metavar="HOST:PORT", help="Where the resolver reaches it, if that is another address.")
 @click.option("--verbose", is_flag=True, help="Show what was sent and received for every clause.")
 @as_json_option
-def check(url: str | None, *, data: Path | None, as_json: bool, verbose: bool, **options: object) -> None:
-    """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
-    http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server, 3 if there
-    was not enough time. Nothing is changed unless --write says so."""
-    from ibi.conformance.examination import result_lines
-
-    def show(result: ClauseResult) -> None:
-        for line in result_lines(result, verbose=verbose):
-            click.echo(line)
-
-    if (url is None) == (data is None):
-        raise click.UsageError("give a URL, or --data with the data directory of a server of your own")
-    where, server = _own_server(data) if data is not None else _server(url or "")
-    report = _examine(where, server, None if as_json else show, data=data, **options)  # type: ignore[arg-type]
-    if as_json:
-        print_json(report.record())
-    else:
-        click.echo(report.summary())
-    raise SystemExit(_EXIT_CODES.get(report.judgment.value, 0))
-
-
-def _examine(
-    where: ServerUrl,
-    server: CheckedServer,
-    show: Callable[[ClauseResult], None] | None,
+def check(
+    url: str | None,
     *,
     data: Path | None,
     level: str,
@@ -109,32 +86,61 @@ def _examine(
     key_stdin: bool,
     listen: str,
     address: str | None,
-) -> CheckReport:
-    """Run all checks, and show each result as soon as it is known."""
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
+    http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server, 3 if there
+    was not enough time. Nothing is changed unless --write says so."""
     from ibi.conformance.checking import CheckLevel
-    from ibi.conformance.examination import CheckReport, Examination, NotEnoughTime, NotSpoken, heading
+    from ibi.conformance.examination import result_lines
 
+    def show(result: ClauseResult) -> None:
+        for line in result_lines(result, verbose=verbose):
+            click.echo(line)
+
+    if (url is None) == (data is None):
+        raise click.UsageError("give a URL, or --data with the data directory of a server of your own")
+    where, server = _own_server(data) if data is not None else _server(url or "")
     if archive_service is not None and not write:
         raise click.UsageError("--archive-service includes the checker in the resolver: give --write with it")
     server.level, server.may_change = CheckLevel(level), write
     key = _key(key_stdin, data) if archive_service is not None else ""
-    begin = time.monotonic()
     with _sender(where, server, archive_service, key, listen, address) as send:
-        examination = Examination(server, send)
-        try:
-            examination.recognise(tuple(map(_label, items)))
-        except NotSpoken as reason:
-            raise _NotAServer(f"{printable(str(where))} is no server of the IBI system: {reason}") from None
-        except NotEnoughTime:
-            told = "the time for all checks was over before it was known what answers there"
-            raise _NotFinished(f"{printable(str(where))}: not enough time: {told}") from None
-        results = []
+        report = _examine(str(where), server, send, items, None if as_json else show)
+    if as_json:
+        print_json(report.record())
+    else:
+        click.echo(report.summary())
+    raise SystemExit(_EXIT_CODES.get(report.judgment.value, 0))
+
+
+def _examine(
+    place: str,
+    server: CheckedServer,
+    send: ProbeSender,
+    items: tuple[str, ...],
+    show: Callable[[ClauseResult], None] | None,
+) -> CheckReport:
+    """Run all checks of the server at `place`, and show each result as soon as it is known."""
+    from ibi.conformance.examination import CheckReport, Examination, NotEnoughTime, NotSpoken, heading
+
+    begin = time.monotonic()
+    examination = Examination(server, send)
+    try:
+        examination.recognise(tuple(map(_label, items)))
+    except NotSpoken as reason:
+        raise _NotAServer(f"{printable(place)} is no server of the IBI system: {reason}") from None
+    except NotEnoughTime:
+        told = "the time for all checks was over before it was known what answers there"
+        raise _NotFinished(f"{printable(place)}: not enough time: {told}") from None
+    results = []
+    if show is not None:
+        click.echo(heading(server))
+    for result in examination.results():
+        results.append(result)
         if show is not None:
-            click.echo(heading(server))
-        for result in examination.results():
-            results.append(result)
-            if show is not None:
-                show(result)
+            show(result)
     seconds = time.monotonic() - begin
     return CheckReport(server, results, examination.is_complete, seconds, examination.requests)
 

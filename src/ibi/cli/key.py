@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,6 +14,7 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.config import Settings
+    from ibi.signing import PublicKey
     from ibi.storage.key_files import KeyFiles
 
 
@@ -52,7 +53,31 @@ def replace(*, resolver: bool, lost: bool, as_json: bool, **flags: str | None) -
     from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
 
     settings = local_settings(flags)
-    files = KeyFiles(settings.data, RESOLVER if resolver else ARCHIVE)
+    whose, signer = (RESOLVER, "The resolver") if resolver else (ARCHIVE, "The Archive")
+    replaced = _replace_key(KeyFiles(settings.data, whose), lost=lost)
+    detail = f"{replaced.former or 'one that could not be read'}{' (lost)' if lost else ''} -> {replaced.new}"
+    note(settings, "replace key", whose, detail)
+    if as_json:
+        former = None if replaced.former is None else str(replaced.former)
+        print_json({"key": str(replaced.new), "former": former})
+        return
+    click.echo(f"{signer} signs with {replaced.new} from now on.")
+    if not replaced.is_named:
+        why = "is lost" if lost else "could not be read"
+        click.echo(f"ibi: the key before {why}: who knows it has to be told of the new one (docs/keys.md)", err=True)
+
+
+class _ReplacedKey(NamedTuple):
+    new: PublicKey
+    former: PublicKey | None
+    """The key before; None if it could not be read."""
+    is_named: bool
+    """True if the key before signed that the new one takes its place."""
+
+
+def _replace_key(files: KeyFiles, *, lost: bool) -> _ReplacedKey:
+    """Draw another key. Raise `ClickException` if there is no key, or if the key is there although it is called
+    lost."""
     if not files.is_begun and files.lost is None:
         raise click.ClickException("there is no key yet: one is made by `ibi init`, or at the first start")
     if lost and files.is_begun:
@@ -60,16 +85,7 @@ def replace(*, resolver: bool, lost: bool, as_json: bool, **flags: str | None) -
     former, changes = files.former(), files.changes()
     new = (files.replace_lost() if lost else files.replace()).public
     before = next((each for each in files.former() if each not in former), None)
-    is_named = files.changes() != changes
-    detail = f"{before or 'one that could not be read'}{' (lost)' if lost else ''} -> {new}"
-    note(settings, "replace key", RESOLVER if resolver else ARCHIVE, detail)
-    if as_json:
-        print_json({"key": str(new), "former": None if before is None else str(before)})
-        return
-    click.echo(f"{'The resolver' if resolver else 'The Archive'} signs with {new} from now on.")
-    if not is_named:
-        why = "is lost" if lost else "could not be read"
-        click.echo(f"ibi: the key before {why}: who knows it has to be told of the new one (docs/keys.md)", err=True)
+    return _ReplacedKey(new, before, is_named=files.changes() != changes)
 
 
 @key.command("forget-resolver")

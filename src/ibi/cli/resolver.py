@@ -14,8 +14,8 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.resources.beliefs import BeliefsResource, BelievedHome, DisputeResource
-    from ibi.resources.registrations import ArchiveChange, LetterResource, RegisteredArchiveResource
+    from ibi.resources.beliefs import BeliefsResource, BelievedHolder, BelievedHome, DisputeResource
+    from ibi.resources.registrations import ArchiveApplication, ArchiveChange, LetterResource, RegisteredArchiveResource
 
 _where = setting_options("data", "config", "server", "token")
 
@@ -122,11 +122,13 @@ for _each in (*DISPUTE_COMMANDS, recover):
 @_weak
 @as_json_option
 @_where
-def register(labels: tuple[str, ...], *, key_stdin: bool, **options: Any) -> None:
+def register(labels: tuple[str, ...], *, key_stdin: bool, as_json: bool, **options: Any) -> None:
     """Register the Archive whose service has this IBI, given in one or both of its forms. Its key is asked for."""
+    from ibi.resources.registrations import ArchiveApplication
+
     settings = _settings(options)
     key = _key_from_stdin() if key_stdin else _key(settings)
-    _register(settings, labels, key, **options)
+    _register(settings, ArchiveApplication(labels=labels, key=key, **options), as_json=as_json)
 
 
 @resolver.command("read-mail")
@@ -139,10 +141,11 @@ def register(labels: tuple[str, ...], *, key_stdin: bool, **options: Any) -> Non
 @_weak
 @as_json_option
 @_where
-def read_mail(mail: BinaryIO, **options: Any) -> None:
+def read_mail(mail: BinaryIO, *, as_json: bool, **options: Any) -> None:
     """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
     who it says is for you to judge."""
     from ibi.messages.membership import MAIL_LIMIT, RegistrationMail
+    from ibi.resources.registrations import ArchiveApplication
     from ibi.services.membership.mails import sender_of
 
     settings = _settings(options)
@@ -151,7 +154,8 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
     options["admin_mail"] = options["admin_mail"] or sender_of(raw)
     labels = tuple(label.spelling for label in wanted.labels)
     key = None if wanted.archive_key is None else str(wanted.archive_key)
-    _register(settings, labels, wanted.key.reveal(), replace=False, archive_key=key, **options)
+    application = ArchiveApplication(labels=labels, key=wanted.key.reveal(), archive_key=key, **options)
+    _register(settings, application, as_json=as_json)
 
 
 @resolver.command("list")
@@ -199,13 +203,7 @@ _WHY = {
 
 def _belief_lines(found: BeliefsResource) -> list[tuple[str, str]]:
     """Return the beliefs line by line. A name may have several lines."""
-    lines = []
-    if (believed := found.believed) is not None:
-        text = "no Archive: the label has no home here, and its holder is not known"
-        if believed.archive is not None:
-            since = f", since {believed.since}" if believed.since else ""
-            text = f"{believed.archive}, {_WHY.get(believed.why, believed.why)}{since}"
-        lines.append(("believed", text))
+    lines = [] if found.believed is None else [("believed", _holder_words(found.believed))]
     for home in found.homes:
         lines.append(("home of the prefix", _home_words(home)))
         if home.copies_at:
@@ -225,6 +223,13 @@ def _belief_lines(found: BeliefsResource) -> list[tuple[str, str]]:
         seen = f"{claim.times} times, last {claim.last_seen}"
         lines.append(("contradicted", f"{text}, against {claim.home}, {seen}"))
     return [(name, printable(text)) for name, text in lines]
+
+
+def _holder_words(believed: BelievedHolder) -> str:
+    if believed.archive is None:
+        return "no Archive: the label has no home here, and its holder is not known"
+    since = f", since {believed.since}" if believed.since else ""
+    return f"{believed.archive}, {_WHY.get(believed.why, believed.why)}{since}"
 
 
 def _home_words(home: BelievedHome) -> str:
@@ -335,42 +340,15 @@ def _settings(options: dict[str, Any]) -> Settings:
     return settings_from(**{name: options.pop(name) for name in ("data", "config", "server", "token")})
 
 
-def _register(
-    settings: Settings,
-    labels: tuple[str, ...],
-    key: str,
-    *,
-    admin_mail: str | None,
-    hosts: tuple[str, ...],
-    networks: tuple[str, ...],
-    prefixes: tuple[str, ...],
-    shared: bool,
-    archive_key: str | None,
-    allow_weak_key: bool,
-    replace: bool,
-    as_json: bool,
-) -> None:
+def _register(settings: Settings, wanted: ArchiveApplication, *, as_json: bool) -> None:
     from ibi.composition.register import open_register
-    from ibi.resources.registrations import ArchiveApplication
 
-    wanted = ArchiveApplication(
-        labels=labels,
-        key=key,
-        admin_mail=admin_mail,
-        hosts=hosts,
-        networks=networks,
-        prefixes=prefixes,
-        shared=shared,
-        archive_key=archive_key,
-        allow_weak_key=allow_weak_key,
-        replace=replace,
-    )
     with open_register(settings) as admin:
         registered = admin.register_archive(wanted)
     if as_json:
         print_json(members_of(registered))
     else:
-        click.echo(f"{_name(registered)} {'has a new key' if replace else 'is registered'}.")
+        click.echo(f"{_name(registered)} {'has a new key' if wanted.replace else 'is registered'}.")
     for warning in registered.warnings:
         click.echo(f"ibi: {warning}", err=True)
     if registered.letter is not None:

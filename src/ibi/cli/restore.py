@@ -115,23 +115,7 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
     for name in done.unreadable:
         click.echo(f"ibi: {name} cannot be read", err=True)
     if as_json:
-        print_json(
-            {
-                "data": str(settings.data),
-                "number": manifest.number,
-                "begun": str(manifest.begun),
-                "ended": str(manifest.ended),
-                "items": done.report.items,
-                "files": len(manifest.files),
-                "issued": None if manifest.issued is None else str(manifest.issued),
-                "minted_until": None if done.minted_until is None else str(done.minted_until),
-                "mints_after": None if done.mints_after is None else str(done.mints_after),
-                "newer": done.newer,
-                "unreadable": done.unreadable,
-                "left_out": list(done.report.left_out),
-                "left_out_files": list(done.report.left_out_files),
-            }
-        )
+        print_json(_put_back_document(done, settings))
         return
     click.echo(f"{settings.data} is as it was at {manifest.begun}: {done.report.items} items.")
     click.echo("Whatever was deposited or changed after that is not in it.")
@@ -151,6 +135,26 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
         "When its server starts, it asks the resolver and other Archives for transfers that this backup does not know,"
         " and compares every item that moved with them: `ibi transfers list` and `ibi doctor` show what is open."
     )
+
+
+def _put_back_document(done: PutBack, settings: Settings) -> dict[str, object]:
+    """Return the report of a restore as `--json` prints it."""
+    manifest = done.report.manifest
+    return {
+        "data": str(settings.data),
+        "number": manifest.number,
+        "begun": str(manifest.begun),
+        "ended": str(manifest.ended),
+        "items": done.report.items,
+        "files": len(manifest.files),
+        "issued": None if manifest.issued is None else str(manifest.issued),
+        "minted_until": None if done.minted_until is None else str(done.minted_until),
+        "mints_after": None if done.mints_after is None else str(done.mints_after),
+        "newer": done.newer,
+        "unreadable": done.unreadable,
+        "left_out": list(done.report.left_out),
+        "left_out_files": list(done.report.left_out_files),
+    }
 
 
 def _print_left_out(done: PutBack, settings: Settings) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from ibi.cli.options import jobs_option, setting_options, settings_to_read
 from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
+
+if TYPE_CHECKING:
+    from ibi.model.content import Problem
+    from ibi.services.transfers.provenance_check import CheckedProvenance
 
 _DAY: Final = 86_400
 
@@ -57,18 +61,23 @@ def verify(
         for verified in store.verify(map(read_label, labels), on_bytes, before=before, verify_all=verify_all):
             items, damaged = items + (verified.name is not None), damaged + bool(verified.problems)
             for problem in verified.problems:
-                if as_json:
-                    fields = {"kind": problem.kind, "code": problem.code, "path": problem.path}
-                    print_json({"rep": verified.name, **fields, "reason": problem.reason})
-                else:
-                    place = problem.path if verified.name is None else f"{verified.name}: {problem.path}"
-                    click.echo(printable(f"{place}: {problem.kind} ({problem.code}): {problem.reason}"))
+                _print_problem(verified.name, problem, as_json=as_json)
     if as_json:
         print_json({"items": items, "damaged": damaged})
     else:
         click.echo(f"{items} items read, {damaged} damaged." if damaged else f"{items} items read, all whole.")
     if damaged:
         raise SystemExit(1)
+
+
+def _print_problem(name: str | None, problem: Problem, *, as_json: bool) -> None:
+    """Print a problem of the item `name`, or of the store itself."""
+    if as_json:
+        fields = {"kind": problem.kind, "code": problem.code, "path": problem.path}
+        print_json({"rep": name, **fields, "reason": problem.reason})
+        return
+    place = problem.path if name is None else f"{name}: {problem.path}"
+    click.echo(printable(f"{place}: {problem.kind} ({problem.code}): {problem.reason}"))
 
 
 def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *, as_json: bool) -> None:
@@ -93,16 +102,20 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
             unproven += bool(found.unproven and not found.problems)
             if as_json:
                 print_json(provenance_document(found))
-                continue
-            click.echo(printable(f"{found.item.rep}  {' -> '.join(found.way) or 'never moved'}"))
-            for problem in found.problems:
-                click.echo(printable(f"  {problem}"))
-            if found.unproven:
-                links = ", ".join(map(str, found.unproven))
-                why = "is not known here; the resolver knows" if register is None else "is not known to the register"
-                click.echo(f"  NOT PROVEN: whose keys signed links {links} {why}")
+            else:
+                _print_chain(found, has_register=register is not None)
     if not as_json:
         bad = [f"{count} {what}" for count, what in ((wrong, "wrong"), (unproven, "not proven")) if count]
         click.echo(f"{items} chains checked, {', '.join(bad) or 'all sound'}.")
     if wrong:
         raise SystemExit(1)
+
+
+def _print_chain(found: CheckedProvenance, *, has_register: bool) -> None:
+    click.echo(printable(f"{found.item.rep}  {' -> '.join(found.way) or 'never moved'}"))
+    for problem in found.problems:
+        click.echo(printable(f"  {problem}"))
+    if found.unproven:
+        links = ", ".join(map(str, found.unproven))
+        why = "is not known to the register" if has_register else "is not known here; the resolver knows"
+        click.echo(f"  NOT PROVEN: whose keys signed links {links} {why}")
