@@ -3,7 +3,7 @@ answers claims on items of other owners, here and at other Archives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,16 +11,10 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, members_of, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from ibi.config import Settings
+    from ibi.cli.items import AnyClaim
     from ibi.label import Label
-    from ibi.languages import LanguageTag
-    from ibi.model.item import Item
-    from ibi.resources.claims import ItemClaimResource, ReceivedClaimResource, SentClaimResource
-    from ibi.services.items.relating import Claim, Relating
-
-    AnyClaim = ItemClaimResource | ReceivedClaimResource | SentClaimResource
 
 
 @click.command()
@@ -48,7 +42,8 @@ def relate(
     **flags: str | None,
 ) -> None:
     """Say which item is the next edition, a translation or the metadata of this one, wherever it is kept."""
-    from ibi.cli.item_output import links, print_item
+    from ibi.cli.item_output import print_item
+    from ibi.cli.items import SaidRelation, item_changes
     from ibi.cli.options import read_label
     from ibi.languages import LanguageTag
 
@@ -63,46 +58,9 @@ def relate(
         raise click.UsageError("what an item says of another is said when it is deposited, and withdrawn by --undo")
     kind, other = named[0][0], read_label(named[0][1])
     language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
-    settings = settings_from(**flags)
-    if settings.is_remote:
-        from ibi.cli.remote_items import item_of, links_of, records_client
-
-        said = {kind: str(other)} | ({} if language is None else {"language": str(language)})
-        record = records_client(settings).relate(this, said, undo=undo)
-        item = item_of(record, settings)
-        print_item(item, links_of(record, item), as_json=as_json)
-        return
-    from ibi.cli.archive_store import opened_archive
-
-    with opened_archive(settings) as archive:
-        if undo:
-            item = _withdraw_relation(archive.relating, this, kind, other, language)
-        else:
-            item = _record_relation(archive.relating, this, kind, other, language)
-    print_item(item, links(item, settings), as_json=as_json)
-
-
-def _record_relation(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
-    from ibi.cli.archive_store import who
-
-    if language is not None:
-        return relating.record_translation(this, language, other, who())
-    record = relating.record_metadata_item if kind == "metadata_item" else relating.record_next_edition
-    return record(this, other, who())
-
-
-def _withdraw_relation(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
-    from ibi.cli.archive_store import who
-
-    if kind in ("edition_of", "translation_of", "describes"):
-        return relating.withdraw_claim(this, cast("Claim", kind), other, who())
-    if language is not None:
-        return relating.withdraw_translation(this, language, other, who())
-    withdraw = relating.withdraw_metadata_item if kind == "metadata_item" else relating.withdraw_next_edition
-    return withdraw(this, other, who())
-
-
-_NO_INBOX = 404
+    said = SaidRelation(kind, other, language)
+    found = item_changes(settings_from(**flags)).relate(this, said, undo=undo)
+    print_item(found.item, found.links, as_json=as_json)
 
 
 @click.command()
@@ -129,23 +87,30 @@ def claims(
 ) -> None:
     """List the claims that wait for an answer, or answer one: an edition, a translation or metadata of an item that
     belongs to another account or is kept by another Archive, or a review."""
+    from ibi.cli.item_output import print_item
+    from ibi.cli.items import item_changes
     from ibi.cli.options import read_label
 
-    if network and not decline:
-        raise click.UsageError("--network goes with --decline")
-    if (accept and decline) or (accepted and declined):
-        raise click.UsageError("give --accept or --decline" if accept else "give --accepted or --declined")
-    settings = settings_from(**flags)
+    _refuse_contradiction(accept=accept, decline=decline, network=network, declined=declined, accepted=accepted)
+    changes = item_changes(settings_from(**flags))
     if not (accept or decline):
         if label is not None:
             raise click.UsageError("say what becomes of the claim: --accept or --decline")
         state = "declined" if declined else "accepted" if accepted else "pending"
-        _print(_list_claims(settings, state), as_json=as_json)
+        _print(changes.claims(state), as_json=as_json)
         return
     if label is None or claimant is None or declined or accepted:
         raise click.UsageError("name the item and its claimant: ibi claims LABEL CLAIMANT --accept")
     word = "accept" if accept else "decline-network" if network else "decline"
-    _answer(settings, read_label(label), _claimant(claimant), word, as_json=as_json)
+    found = changes.answer_claim(read_label(label), _claimant(claimant), word)
+    print_item(found.item, found.links, as_json=as_json)
+
+
+def _refuse_contradiction(*, accept: bool, decline: bool, network: bool, declined: bool, accepted: bool) -> None:
+    if network and not decline:
+        raise click.UsageError("--network goes with --decline")
+    if (accept and decline) or (accepted and declined):
+        raise click.UsageError("give --accept or --decline" if accept else "give --accepted or --declined")
 
 
 def _claimant(text: str) -> Label | str:
@@ -159,39 +124,6 @@ def _claimant(text: str) -> Label | str:
         if "://" in text:
             return text
         raise
-
-
-def _list_claims(settings: Settings, state: str) -> Iterator[AnyClaim]:
-    """Yield claims within the Archive, claims of others on items here, and claims of items here on items elsewhere."""
-    if settings.is_remote:
-        yield from _listed_by_server(settings, state)
-        return
-    from ibi.archive.related_items import ClaimState
-    from ibi.cli.archive_store import opened_archive, opened_remote_claims
-    from ibi.model.notification import RemoteClaimState
-    from ibi.resources.claims import ItemClaimResource, ReceivedClaimResource, SentClaimResource
-
-    with opened_archive(settings) as archive:
-        for each in archive.claims.list({ClaimState(state)}):
-            yield ItemClaimResource.of(each.claimant, each.link, each.item, each.state)
-        with opened_remote_claims(archive) as remote:
-            wanted = {RemoteClaimState(state)}
-            yield from [ReceivedClaimResource.of(*claim) for claim in remote.received(wanted)]
-            yield from [SentClaimResource.of(*claim) for claim in remote.sent(wanted)]
-
-
-def _listed_by_server(settings: Settings, state: str) -> Iterator[AnyClaim]:
-    from ibi.cli.remote_items import records_client
-    from ibi.transport.errors import ServerRefused
-
-    client = records_client(settings)
-    yield from client.claims(state)
-    try:
-        yield from client.received_claims(state)
-        yield from client.sent_claims(state)
-    except ServerRefused as refusal:
-        if refusal.parameters.get("status") != _NO_INBOX:
-            raise
 
 
 def _print(found: Iterable[AnyClaim], *, as_json: bool) -> None:
@@ -241,27 +173,3 @@ def _owner(account: str | None) -> str:
     from ibi.model.account import shown_account
 
     return shown_account(account)
-
-
-def _answer(settings: Settings, label: Label, claimant: Label | str, word: str, *, as_json: bool) -> None:
-    from ibi.cli.item_output import links, print_item
-
-    if settings.is_remote:
-        from ibi.cli.remote_items import item_of, links_of, records_client
-
-        record = records_client(settings).answer_claim(label, claimant, word)
-        item = item_of(record, settings)
-        print_item(item, links_of(record, item), as_json=as_json)
-        return
-    from ibi.cli.archive_store import opened_archive, opened_remote_claims, who
-    from ibi.vocabulary import State
-
-    with opened_archive(settings) as archive:
-        held = None if isinstance(claimant, str) else archive.store.catalog.find(claimant)
-        if held is None or held.state is State.COPY or isinstance(claimant, str):
-            with opened_remote_claims(archive) as remote:
-                item = remote.answer(word, label, claimant, who())
-        else:
-            answer = archive.claims.accept if word == "accept" else archive.claims.decline
-            item = answer(label, claimant, who())
-    print_item(item, links(item, settings), as_json=as_json)

@@ -21,30 +21,19 @@ def delete(
     label: str, reason: str, replaced_by: str | None, *, purge: bool, as_json: bool, **flags: str | None
 ) -> None:
     """Delete an item. Its label stays taken, and says from now on that the item is gone."""
-    from ibi.cli.item_output import links, print_item
+    from ibi.cli.item_output import print_item
+    from ibi.cli.items import LinkedItem, item_changes
     from ibi.cli.options import read_label
 
     settings, this = settings_from(**flags), read_label(label)
     successor = None if replaced_by is None else read_label(replaced_by)
-    if settings.is_remote:
-        from ibi.cli.remote_items import item_of, links_of, records_client
-
-        record = records_client(settings).delete(this, reason, successor, purge=purge)
-        if record.get("review") == "submitted":
-            _print_request(record, this.spelling, as_json=as_json)
-            return
-        item = item_of(record, settings)
-        found = links_of(record, item)
+    deleted = item_changes(settings).delete(this, reason, successor, purge=purge)
+    if not isinstance(deleted, LinkedItem):
+        _print_request(deleted.draft, this.spelling, as_json=as_json)
+    elif as_json:
+        print_item(deleted.item, deleted.links, as_json=True)
     else:
-        from ibi.cli.archive_store import opened_archive, who
-
-        with opened_archive(settings) as archive:
-            item = archive.deposits.delete(this, reason, who(), replaced_by=successor, purge=purge)
-        found = links(item, settings)
-    if as_json:
-        print_item(item, found, as_json=True)
-    else:
-        click.echo(f"{item.rep.spelling} is {'deleted, with all its versions' if purge else 'deleted'}.")
+        click.echo(f"{deleted.item.rep.spelling} is {'deleted, with all its versions' if purge else 'deleted'}.")
 
 
 def _print_request(draft: dict[str, Any], label: str, *, as_json: bool) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ibi.cli.item_options import described, item_options
+from ibi.cli.depositing import NewDeposit, SubmittedItem, check_draft, depositing, gathered, print_submitted
+from ibi.cli.item_options import item_options
 from ibi.cli.options import setting_options, settings_to_mint
 from ibi.cli.output import as_json_option
-from ibi.safe_text import printable
-
-if TYPE_CHECKING:
-    from ibi.config import Settings
-    from ibi.services.items.file_selection import Gathered
-
 
 WHERE = ("data", "config", "server", "token")
 """Settings that select the Archive."""
@@ -48,96 +43,23 @@ def deposit(
     **given: Any,
 ) -> None:
     """Keep files or folders, or a Web service, as an item with a label that lasts."""
+    from ibi.cli.item_output import print_deposited
     from ibi.cli.options import read_label
 
     settings = settings_to_mint(**{name: given.pop(name) for name in WHERE})
     if draft is not None:
-        said = (*given.values(), url, target, edition_of, translation_of, metadata_of, owner)
-        if not settings.is_remote or any(value not in {None, ()} for value in said):
-            raise click.UsageError("--draft goes on with what the draft says: give its files and the server, no more")
-        check_draft(draft)
-        from ibi.cli.remote_deposit import continue_deposit
+        check_draft(settings, draft, (*given.values(), url, target, edition_of, translation_of, metadata_of, owner))
+        from ibi.cli.remote_deposit import RemoteDepositing
 
-        continue_deposit(settings, draft, gathered(paths, hidden=hidden), key, as_json=as_json)
-        return
-    if bool(paths) == (url is not None):
-        raise click.UsageError("give files or folders, or --url for a Web service")
-    found = gathered(paths, hidden=hidden)
-    if settings.is_remote:
-        refuse_owner(owner)
-        from ibi.cli.remote_deposit import remote_deposit
-
-        relations = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
-        named = {name: str(read_label(label)) for name, label in relations.items() if label is not None}
-        remote_deposit(settings, found, {"target": target, "url": url, **named}, given, key, as_json=as_json)
-        return
-    from ibi.cli.archive_store import account_named, opened_archive, who
-    from ibi.cli.item_output import links, print_links, progress
-    from ibi.model.item import Description, Draft, checked_target
-    from ibi.services.items.file_selection import unread_files
-
-    account = account_named(settings, owner)
-    with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
-        edition, source, about = (
-            None if label is None else archive.deposits.forms(read_label(label))
-            for label in (edition_of, translation_of, metadata_of)
-        )
-        files = unread_files(found.sources)
-        description = Description(
-            target=checked_target(files, target, url),
-            target_url=url,
-            edition_of=edition,
-            translation_of=source,
-            describes=about,
-        )
-        new = Draft(description=description, files=files)
-        item = archive.deposits.deposit(
-            described(new, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
-        )
-    print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
-    warn_of_url(settings, item.target_url)
-
-
-def warn_of_url(settings: Settings, url: str | None) -> None:
-    """Report a Web service on a host that resolvers may ask readers to confirm. The item is deposited all the same."""
-    from ibi.composition.membership import undeclared_host
-
-    warning = None if url is None else undeclared_host(settings, settings.own_url, url)
-    if warning is not None:
-        click.echo(f"ibi: {warning}", err=True)
-
-
-def check_draft(draft: str) -> None:
-    """Raise UsageError unless the text is the id of a draft."""
-    from ibi.model.draft import DRAFT_ID
-
-    if DRAFT_ID.fullmatch(draft) is None:
-        raise click.UsageError(f"{printable(draft[:80])} is no id of a draft; one looks like draft-v6ciiqd35hqdlhrn")
-
-
-def refuse_owner(owner: str | None) -> None:
-    """Raise UsageError for `--owner` with a server: a deposit with a token belongs to the token's account."""
-    if owner is not None:
-        raise click.UsageError(
-            "through a server, items belong to the token's account: `ibi update --owner` gives one to another"
-        )
-
-
-def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
-    """Return the files at these paths, and report the files that were left out."""
-    from ibi.services.items.file_selection import gather
-
-    found = gather(paths, hidden=hidden)
-    if found.passed_over:
-        click.echo(f"ibi: left out because hidden: {_some(found.passed_over)}; --hidden takes them in", err=True)
-    if found.empty:
-        click.echo(
-            f"ibi: left out because empty: {_some(found.empty)}; an item keeps files, and no folder without one",
-            err=True,
-        )
-    return found
-
-
-def _some(paths: tuple[str, ...]) -> str:
-    first, *others = paths
-    return f"{printable(first)} and {len(others)} more" if others else printable(first)
+        done = RemoteDepositing(settings).continue_deposit(draft, gathered(paths, hidden=hidden), key)
+    else:
+        if bool(paths) == (url is not None):
+            raise click.UsageError("give files or folders, or --url for a Web service")
+        found = gathered(paths, hidden=hidden)
+        named = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
+        relations = {name: read_label(label) for name, label in named.items() if label is not None}
+        done = depositing(settings).deposit(NewDeposit(found, given, target, url, relations, key, owner))
+    if isinstance(done, SubmittedItem):
+        print_submitted(done, as_json=as_json)
+    else:
+        print_deposited(done, as_json=as_json)

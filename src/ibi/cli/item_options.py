@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,11 +16,15 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.description_values import parse_alternate
 from ibi.model.errors import InvalidMetadata
-from ibi.model.item import Description, Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import Visibility, network
 
+if TYPE_CHECKING:
+    from ibi.model.draft import Description
+    from ibi.model.item import Draft
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+Described = TypeVar("Described", "Draft", "Description")
 
 _OPTIONS = (
     click.option("--title", "titles", metavar="TEXT", multiple=True, help="What it is called; may be repeated."),
@@ -137,7 +141,7 @@ def item_options(command: Command) -> Command:
     return command
 
 
-def described(draft: Draft, given: dict[str, Any]) -> Draft:
+def described(draft: Described, given: dict[str, Any]) -> Described:
     """Return `draft` with the values of the flags. The rest is unchanged."""
     return replace(draft, description=apply_flags(draft.description, given))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -58,14 +58,41 @@ def print_links(title: str, found: Links, *, as_json: bool) -> None:
         print_lines(printable(title), {name.replace("_", " "): printable(text) for name, text in found.items() if text})
 
 
-def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
-    """Print an item after an update, and the removed files. Links to these no longer work."""
+class PublishedItem(NamedTuple):
+    """An item after a deposit or an update."""
+
+    title: str
+    links: Links
+    version: int = 1
+    removed: Sequence[str] = ()
+    """Files that the version before had. Links to them no longer work."""
+    warnings: Iterable[str] = ()
+    """Warnings for the depositor. To find them may take a while, so they are read last."""
+
+    @classmethod
+    def of(cls, item: Item, found: Links, removed: Sequence[str] = (), warnings: Iterable[str] = ()) -> PublishedItem:
+        return cls("; ".join(item.metadata.titles()), found, item.version, removed, warnings)
+
+
+def print_deposited(published: PublishedItem, *, as_json: bool) -> None:
+    print_links(published.title, published.links, as_json=as_json)
+    _print_warnings(published)
+
+
+def print_updated(published: PublishedItem, *, as_json: bool) -> None:
+    """Print an item after an update, and the removed files."""
     if as_json:
-        print_json({**found, "version": version, "removed": list(removed)})
-        return
-    for path in removed:
-        click.echo(f"ibi: {printable(path)} is gone from the item: links to it lead nowhere from now on", err=True)
-    print_links(title, found, as_json=False)
+        print_json({**published.links, "version": published.version, "removed": list(published.removed)})
+    else:
+        for path in published.removed:
+            click.echo(f"ibi: {printable(path)} is gone from the item: links to it lead nowhere from now on", err=True)
+        print_links(published.title, published.links, as_json=False)
+    _print_warnings(published)
+
+
+def _print_warnings(published: PublishedItem) -> None:
+    for warning in published.warnings:
+        click.echo(f"ibi: {warning}", err=True)
 
 
 def print_item(item: Item, found: Links, *, as_json: bool, is_unconfirmed: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,18 +15,16 @@ from typing import Any, Final
 import click
 
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
+from ibi.cli.depositing import ItemUpdate, NewDeposit, SubmittedItem, to_remove
 from ibi.cli.item_options import described
-from ibi.cli.item_output import Links, print_links, print_updated, progress
-from ibi.cli.output import print_json, print_lines
-from ibi.cli.remote_items import item_of, records_client
-from ibi.cli.update import to_remove, without_alternates
+from ibi.cli.item_output import PublishedItem, progress
+from ibi.cli.remote_items import found_item, item_of, records_client
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
 from ibi.model.content import Copy
-from ibi.model.draft import description_document, read_description
-from ibi.model.item import Description, Item
-from ibi.model.visibility import Visibility
+from ibi.model.draft import Description, description_document, read_description
+from ibi.model.item import Item
 from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
@@ -41,42 +39,83 @@ _SHORT: Final = 2000
 _DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility", "alternates")
 
 
-def remote_deposit(
-    settings: Settings,
-    found: Gathered,
-    members: dict[str, str | None],
-    given: dict[str, Any],
-    key: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Deposit files through a server. `members` are the parts of the description that are not metadata."""
-    _check_number(found.sources)
-    client = records_client(settings)
-    description = _with(Description(), given)
-    body = {**description_document(description), **{name: text for name, text in members.items() if text is not None}}
-    published = _deposit_whole(client, body, found, key)
-    if published is None:
-        with _draft(client, lambda: client.begin(body), "ibi deposit", keeps=True) as draft:
-            _send(client, draft, found, "depositing")
-            published = client.publish(draft["id"], key=key)
+class RemoteDepositing:
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._client = settings, records_client(settings)
+
+    def deposit(self, new: NewDeposit) -> PublishedItem | SubmittedItem:
+        """Deposit the item, in one request if it is small. The item belongs to the token's account."""
+        if new.owner is not None:
+            raise click.UsageError(
+                "through a server, items belong to the token's account: `ibi update --owner` gives one to another"
+            )
+        client, found = self._client, new.found
+        _check_number(found.sources)
+        description = described(Description(), new.given)
+        named = {"target": new.target, "url": new.url, **{name: str(each) for name, each in new.relations.items()}}
+        members = {name: text for name, text in named.items() if text is not None}
+        body = {**description_document(description), **members}
+        answer = _deposit_whole(client, body, found, new.key)
+        if answer is None:
+            with _draft(client, lambda: client.begin(body), "ibi deposit", keeps=True) as draft:
+                _send(client, draft, found, "depositing")
+                answer = client.publish(draft["id"], key=new.key)
+        return _published(description, answer)
+
+    def continue_deposit(self, draft_id: str, found: Gathered, key: str | None) -> PublishedItem | SubmittedItem:
+        """Send the files that a draft lacks, and publish it."""
+        client = self._client
+        with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", begins=False) as draft:
+            _send_missing(client, draft, found, "depositing")
+            answer = client.publish(draft["id"], key=key)
+        done = _published(_read_draft_description(draft, self._settings), answer)
+        return done if isinstance(done, SubmittedItem) else done._replace(warnings=())
+
+    def update(self, label: Label, changes: ItemUpdate) -> PublishedItem | SubmittedItem:
+        client, found = self._client, changes.found
+        with _draft(client, lambda: client.begin_update(label), f"ibi update {label}") as draft:
+            before = _read_draft_description(draft, self._settings)
+            there = {str(file["path"]) for file in draft.get("files", ())}
+            leaving = to_remove(changes.removed, there | found.sources.keys())
+            after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - leaving
+            _check_number(after if found.sources else ())
+            description = changes.describe(_with_content(before, changes, after))
+            for path in sorted(there - after):
+                client.remove_file(draft["id"], path)
+            client.describe(draft["id"], description_document(description))
+            draft.is_worth_keeping = True  # only the files and the publication are left
+            sent = {path: source for path, source in found.sources.items() if path in after}
+            _send(client, draft, replace(found, sources=sent), "updating")
+            answer = client.publish(draft["id"], message=changes.message)
+        return _published(description, answer)
+
+    def continue_update(
+        self, label: Label, draft_id: str, found: Gathered, message: str
+    ) -> PublishedItem | SubmittedItem:
+        """Send the files that a draft of an item lacks, and publish it."""
+        client = self._client
+        item, command = item_of(client.record(label), self._settings), f"ibi update {label}"
+        with _draft(client, lambda: _find_draft_of(client, item, draft_id), command, begins=False) as draft:
+            _send_missing(client, draft, found, "updating")
+            answer = client.publish(draft["id"], message=message)
+        return _published(_read_draft_description(draft, self._settings), answer)
+
+    def give(self, label: Label, owner: str) -> PublishedItem:
+        found = found_item(self._client.give(label, owner or None), self._settings)
+        return PublishedItem.of(found.item, found.links)
+
+
+def _published(description: Description, answer: dict[str, Any]) -> PublishedItem | SubmittedItem:
+    """Return the outcome of a publication, as the server's `answer` tells it."""
     title = "; ".join(description.metadata.titles())
-    if _print_submitted(title, published, as_json=as_json):
-        return
-    print_links(title, _links(published), as_json=as_json)
-    _warn(published)
-
-
-def _print_submitted(title: str, published: dict[str, Any], *, as_json: bool) -> bool:
-    """Return whether the publication waits for a librarian, and print that."""
-    if published.get("review") != "submitted":
-        return False
-    draft = one_line(str(published.get("id")))
-    if as_json:
-        print_json({"draft": draft, "review": "submitted"})
-    else:
-        print_lines(title, {"draft": draft, "review": "submitted: it waits for a librarian"})
-    return True
+    if answer.get("review") == "submitted":
+        return SubmittedItem(title, one_line(str(answer.get("id"))))
+    names = ("rep", "ibip", "persistent_url", "url")
+    links = {name: None if answer.get(name) is None else one_line(str(answer[name])) for name in names}
+    removed = [str(path) for path in answer.get("removed", ())]
+    warnings = answer.get("warnings")
+    warned = [one_line(str(warning)) for warning in warnings] if isinstance(warnings, list) else []
+    return PublishedItem(title, links, int(str(answer.get("version", 0))), removed, warned)
 
 
 def _deposit_whole(
@@ -94,17 +133,6 @@ def _deposit_whole(
         if error.problem != "unsupported-media-type":
             raise
         return None
-
-
-def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: str | None, *, as_json: bool) -> None:
-    """Send the files that a draft lacks, and publish it."""
-    client = records_client(settings)
-    with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", begins=False) as draft:
-        _send_missing(client, draft, found, "depositing")
-        published = client.publish(draft["id"], key=key)
-    title = "; ".join(_read_draft_description(draft, settings).metadata.titles())
-    if not _print_submitted(title, published, as_json=as_json):
-        print_links(title, _links(published), as_json=as_json)
 
 
 def _send_missing(client: RecordsClient, draft: DraftInHand, found: Gathered, what: str) -> None:
@@ -129,55 +157,6 @@ def _is_sent(file: dict[str, Any] | None, source: Path) -> bool:
         return file.get("sha512") == file_digest(opened, "sha512").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes of an update besides the uploaded files and the description."""
-
-    removed: tuple[str, ...]
-    alternates_removed: tuple[str, ...]
-    target: str | None
-    url: str | None
-    message: str
-    keeps: bool
-    """True if the existing files stay."""
-    public: bool
-
-
-def remote_update(
-    settings: Settings, label: Label, found: Gathered, changes: Changes, given: dict[str, Any], *, as_json: bool
-) -> None:
-    client = records_client(settings)
-    with _draft(client, lambda: client.begin_update(label), f"ibi update {label}") as draft:
-        before = _read_draft_description(draft, settings)
-        there = {str(file["path"]) for file in draft.get("files", ())}
-        leaving = to_remove(changes.removed, there | found.sources.keys())
-        after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - leaving
-        _check_number(after if found.sources else ())
-        description = _with(_apply_changes(before, changes, after), given)
-        names = without_alternates(description.alternates, changes.alternates_removed)
-        description = replace(description, alternates=names)
-        for path in sorted(there - after):
-            client.remove_file(draft["id"], path)
-        client.describe(draft["id"], description_document(description))
-        draft.is_worth_keeping = True  # only the files and the publication are left
-        sent = {path: source for path, source in found.sources.items() if path in after}
-        _send(client, draft, replace(found, sources=sent), "updating")
-        published = client.publish(draft["id"], message=changes.message)
-    _print_updated(description, published, as_json=as_json)
-
-
-def continue_update(
-    settings: Settings, label: Label, draft_id: str, found: Gathered, message: str, *, as_json: bool
-) -> None:
-    """Send the files that a draft of an item lacks, and publish it."""
-    client = records_client(settings)
-    item = item_of(client.record(label), settings)
-    with _draft(client, lambda: _find_draft_of(client, item, draft_id), f"ibi update {label}", begins=False) as draft:
-        _send_missing(client, draft, found, "updating")
-        published = client.publish(draft["id"], message=message)
-    _print_updated(_read_draft_description(draft, settings), published, as_json=as_json)
-
-
 def _find_draft_of(client: RecordsClient, item: Item, draft_id: str) -> dict[str, Any]:
     found = client.find_draft(draft_id)
     labels = found.get("labels")
@@ -186,40 +165,20 @@ def _find_draft_of(client: RecordsClient, item: Item, draft_id: str) -> dict[str
     return found
 
 
-def _print_updated(description: Description, published: dict[str, Any], *, as_json: bool) -> None:
-    if _print_submitted("; ".join(description.metadata.titles()), published, as_json=as_json):
-        return
-    removed = [str(path) for path in published.get("removed", ())]
-    version = int(str(published.get("version", 0)))
-    print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)
-    _warn(published)
-
-
-def _warn(published: dict[str, Any]) -> None:
-    warnings = published.get("warnings")
-    for warning in warnings if isinstance(warnings, list) else ():
-        click.echo(f"ibi: {one_line(str(warning))}", err=True)
-
-
 def _check_number(files: Sized) -> None:
     """Raise `TooManyFiles` before any file is sent: the server would refuse only the last of them."""
     if len(files) > MOST_FILES:
         raise TooManyFiles(most=MOST_FILES)
 
 
-def _apply_changes(before: Description, changes: Changes, files: set[str]) -> Description:
-    """Return the description after the changes. A removed target is dropped, and so is a URL if there are files."""
+def _with_content(before: Description, changes: ItemUpdate, files: set[str]) -> Description:
+    """Return the description with its target and its URL after the changes. A removed target is dropped, and so is a
+    URL if there are files."""
     return replace(
         before,
         target=changes.target or (before.target if before.target in files else None),
-        target_url=changes.url or (None if files else before.target_url),
-        visibility=Visibility.PUBLIC if changes.public else before.visibility,
+        url=changes.url or (None if files else before.url),
     )
-
-
-def _with(description: Description, given: dict[str, Any]) -> Description:
-    """Return the description with the values of the flags."""
-    return apply_flags(description, given)
 
 
 def _read_draft_description(draft: dict[str, Any], settings: Settings) -> Description:
@@ -316,8 +275,3 @@ def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: s
             left.clear()
             client.stop_uploads()
             raise
-
-
-def _links(published: dict[str, Any]) -> Links:
-    names = ("rep", "ibip", "persistent_url", "url")
-    return {name: None if published.get(name) is None else one_line(str(published[name])) for name in names}

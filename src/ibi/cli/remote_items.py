@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ibi.cli.item_output import Links
+from ibi.cli.item_output import Links, PublishedItem
+from ibi.cli.items import ItemFiles, LinkedItem, SaidRelation, SubmittedDeletion
 from ibi.cli.options import read_label
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
@@ -17,7 +18,10 @@ from ibi.model.item_json import SCHEMA, decode_item, read_file
 from ibi.model.usage import Usage
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
-from ibi.transport.errors import UnexpectedAnswer
+from ibi.transport.errors import ServerRefused, UnexpectedAnswer
+
+if TYPE_CHECKING:
+    from ibi.cli.items import AnyClaim
 
 _LOCAL: Final = ("state", "transferable", "tombstone", "original_tombstone", "owner")
 _FILE: Final = ("path", "size", "sha512", "media_type", "crc32")
@@ -46,6 +50,7 @@ _STANDING: Final = (
 )
 
 
+_NO_INBOX: Final = 404
 _ADDED: Final = frozenset({"links", "damaged", "unconfirmed"})
 """Members of a record that belong to the server, not to the item."""
 
@@ -56,17 +61,26 @@ def records_client(settings: Settings) -> RecordsClient:
 
 def item_of(record: dict[str, Any], settings: Settings) -> Item:
     """Return the item in a server's record, with the checks for an item read from disk."""
-    shared = {name: value for name, value in record.items() if name not in {*_ADDED, *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
-        if any("sha512" not in file for file in shared.get("files", ())):
-            # Without a token the server lists the files of a restricted item, but not their digests.
-            shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
-        if "files" in shared:
-            shared["files"] = [{name: file[name] for name in _FILE if name in file} for file in shared["files"]]
-        return decode_item(_encode_document(shared), _encode_document(local))
+        return decode_item(_encode_document(_shared_members(record)), _encode_document(local))
     except (InvalidInput, KeyError, TypeError) as error:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None
+
+
+def _shared_members(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a record that every Archive with the item has."""
+    shared = {name: value for name, value in record.items() if name not in {*_ADDED, *_LOCAL}}
+    if any("sha512" not in file for file in shared.get("files", ())):
+        # Without a token the server lists the files of a restricted item, but not their digests.
+        return {name: value for name, value in shared.items() if name not in {"files", "target"}}
+    if "files" in shared:
+        shared["files"] = [_file_members(file) for file in shared["files"]]
+    return shared
+
+
+def _file_members(file: dict[str, Any]) -> dict[str, Any]:
+    return {name: file[name] for name in _FILE if name in file}
 
 
 class FilesWithheld(IbiError):
@@ -75,23 +89,79 @@ class FilesWithheld(IbiError):
     code = "files-withheld"
 
 
-def files_of(client: RecordsClient, label: Label, number: int | None, settings: Settings) -> list[File]:
-    """Return the files of an item on a server, or of an earlier version. Raise `FilesWithheld` if this caller may not
-    see them."""
-    if number is None:
-        return [file_of(each, settings) for each in client.manifest(label)]
-    record = client.version(label, number)
-    files, visibility = record.get("files"), record.get("visibility")
-    is_unlisted = files is None and isinstance(visibility, dict) and visibility.get("listing") is False
-    if is_unlisted or any(isinstance(each, dict) and "sha512" not in each for each in files or ()):
-        raise FilesWithheld(label=str(label), version=number)
-    return [file_of(each, settings) for each in files or ()]
+class RemoteItems:
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._client = settings, records_client(settings)
+
+    def find(self, label: Label, number: int | None) -> LinkedItem:
+        record = self._client.record(label) if number is None else self._client.version(label, number)
+        return found_item(record, self._settings)
+
+    def files(self, label: Label, number: int | None) -> ItemFiles:
+        """Return the files of the item. Raise `FilesWithheld` if this caller may not see those of an earlier
+        version."""
+
+        def read(file: File, offset: int) -> Iterator[bytes]:
+            return self._client.file_from(label, file, number, offset)
+
+        listed = self._client.manifest(label) if number is None else self._listed(label, number)
+        return ItemFiles([file_of(each, self._settings) for each in listed], read)
+
+    def _listed(self, label: Label, number: int) -> list[dict[str, Any]]:
+        record = self._client.version(label, number)
+        files, visibility = record.get("files"), record.get("visibility")
+        is_unlisted = files is None and isinstance(visibility, dict) and visibility.get("listing") is False
+        if is_unlisted or any(isinstance(each, dict) and "sha512" not in each for each in files or ()):
+            raise FilesWithheld(label=str(label), version=number)
+        return list(files or ())
+
+    def versions(self, label: Label) -> Iterator[dict[str, Any]]:
+        for version in self._client.versions(label):
+            yield {name: value for name, value in version.items() if name != "links"}
+
+
+class RemoteItemChanges:
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._client = settings, records_client(settings)
+
+    def relate(self, label: Label, said: SaidRelation, *, undo: bool) -> LinkedItem:
+        told = {said.kind: str(said.other)} | ({} if said.language is None else {"language": str(said.language)})
+        return found_item(self._client.relate(label, told, undo=undo), self._settings)
+
+    def delete(
+        self, label: Label, reason: str, replaced_by: Label | None, *, purge: bool
+    ) -> LinkedItem | SubmittedDeletion:
+        record = self._client.delete(label, reason, replaced_by, purge=purge)
+        if record.get("review") == "submitted":
+            return SubmittedDeletion(record)
+        return found_item(record, self._settings)
+
+    def restore(self, label: Label, number: int, message: str | None) -> PublishedItem:
+        restored = found_item(self._client.restore(label, number, message), self._settings)
+        return PublishedItem.of(restored.item, restored.links)
+
+    def claims(self, state: str) -> Iterator[AnyClaim]:
+        yield from self._client.claims(state)
+        try:
+            yield from self._client.received_claims(state)
+            yield from self._client.sent_claims(state)
+        except ServerRefused as refusal:
+            if refusal.parameters.get("status") != _NO_INBOX:
+                raise
+
+    def answer_claim(self, label: Label, claimant: Label | str, word: str) -> LinkedItem:
+        return found_item(self._client.answer_claim(label, claimant, word), self._settings)
+
+
+def found_item(record: dict[str, Any], settings: Settings) -> LinkedItem:
+    item = item_of(record, settings)
+    return LinkedItem(item, links_of(record, item), record.get("unconfirmed") is True)
 
 
 def file_of(each: dict[str, Any], settings: Settings) -> File:
     """Return a file in a server's manifest, with the checks for one read from disk."""
     try:
-        return read_file({name: each[name] for name in _FILE if name in each}, "manifest")
+        return read_file(_file_members(each), "manifest")
     except (InvalidInput, KeyError, TypeError) as error:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no file: {error}")) from None
 
@@ -112,13 +182,6 @@ def links_of(record: dict[str, Any], item: Item) -> Links:
         "persistent_url": one_line(str(links.get("persistent"))),
         "url": None if url is None else one_line(str(url)),
     }
-
-
-def give_remotely(settings: Settings, label: Label, owner: str) -> tuple[str, Links, int]:
-    """Give an item on a server to an account, or to the Archive if `owner` is empty. Return the output for the item."""
-    record = records_client(settings).give(label, owner or None)
-    item = item_of(record, settings)
-    return "; ".join(item.metadata.titles()), links_of(record, item), item.version
 
 
 def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[str, str], Usage]]:

@@ -200,24 +200,8 @@ def lost_with(path: str) -> str:
 def _restore_version(
     label: str, number: int, message: str | None, flags: dict[str, str | None], *, as_json: bool
 ) -> None:
-    from ibi.cli.item_output import links, print_updated
+    from ibi.cli.item_output import print_updated
+    from ibi.cli.items import item_changes
 
     settings, this = settings_from(**flags), read_label(label)
-    gone: list[str] = []
-    if settings.is_remote:
-        from ibi.cli.remote_items import item_of, links_of, records_client
-
-        record = records_client(settings).restore(this, number, message)
-        item = item_of(record, settings)
-        found = links_of(record, item)
-    else:
-        from ibi.cli.archive_store import opened_archive, who
-        from ibi.services.items.versions import Restoring
-        from ibi.storage.machine import MachineClocks
-
-        with opened_archive(settings) as archive:
-            restoring = Restoring(archive.store, archive.deposits, MachineClocks())
-            restored = restoring.restore(this, number, who(), message)
-        item, gone = restored.item, [warning.path for warning in restored.warnings]
-        found = links(item, settings)
-    print_updated("; ".join(item.metadata.titles()), found, item.version, gone, as_json=as_json)
+    print_updated(item_changes(settings).restore(this, number, message), as_json=as_json)
