@@ -64,7 +64,7 @@ def test_import_ibi_loads_neither_links_nor_messages_before_they_are_used() -> N
 
 def test_a_command_on_a_store_loads_no_event_loop_and_no_logging_of_servers() -> None:
     """In a loop of deposits, starting the command is nearly all that each of them costs."""
-    loaded = modules_loaded_by("import ibi.cli.deposit, ibi.cli.archive_store, ibi.cli.item_output")
+    loaded = modules_loaded_by("import ibi.cli.deposit, ibi.cli.local_deposit, ibi.cli.local_items")
     assert not {"asyncio", "logging", "rich", "ssl", "starlette", "structlog"} & loaded
 
 
