@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Final, TypeVar
 
-from ibi.model.item import Custody, Described, Description, Draft, InCustody, Item
+from ibi.model.item import Custody, Description, Draft, HasDescription, InCustody, Item
 
 _DESCRIBED: Final = frozenset(field.name for field in dataclasses.fields(Description))
 _HELD: Final = frozenset(field.name for field in dataclasses.fields(Custody))
@@ -26,7 +26,7 @@ def new_draft(**values: Any) -> Draft:
 def replace(of: Value, /, **values: Any) -> Value:
     """Return `of` with these values, as `dataclasses.replace` does; members of its description and custody are named
     directly."""
-    if isinstance(of, Described) and (described := _taken(values, _DESCRIBED)):
+    if isinstance(of, HasDescription) and (described := _taken(values, _DESCRIBED)):
         values["description"] = dataclasses.replace(of.description, **described)
     if isinstance(of, InCustody) and (held := _taken(values, _HELD)):
         values["custody"] = dataclasses.replace(of.custody, **held)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from ibi.cli.item_options import Described
     from ibi.cli.item_output import PublishedItem
     from ibi.config import Settings
     from ibi.label import Label
     from ibi.model.description_values import Alternate
+    from ibi.model.item import Description
     from ibi.services.items.file_selection import Gathered
 
 
@@ -30,7 +30,7 @@ class NewDeposit:
 
     found: Gathered
     given: dict[str, Any]
-    """The values of the flags that describe it; see `item_options.described`."""
+    """The values of the flags that describe it; see `item_options.apply_flags`."""
     target: str | None
     url: str | None
     relations: Mapping[str, Label]
@@ -45,7 +45,7 @@ class ItemUpdate:
 
     found: Gathered
     given: dict[str, Any]
-    """The values of the flags that describe the item; see `item_options.described`."""
+    """The values of the flags that describe the item; see `item_options.apply_flags`."""
     target: str | None
     url: str | None
     removed: tuple[str, ...]
@@ -55,13 +55,13 @@ class ItemUpdate:
     """True if the existing files stay."""
     public: bool
 
-    def describe(self, before: Described) -> Described:
+    def describe(self, before: Description) -> Description:
         """Return the description after the changes, but for the target and the URL."""
-        from ibi.cli.item_options import described
+        from ibi.cli.item_options import apply_flags
         from ibi.model.visibility import Visibility
 
         opened = replace(before, visibility=Visibility.PUBLIC) if self.public else before
-        after = described(opened, self.given)
+        after = apply_flags(opened, self.given)
         return replace(after, alternates=_without_alternates(after.alternates, self.alternates_removed))
 
 

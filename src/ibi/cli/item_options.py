@@ -20,11 +20,9 @@ from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_
 from ibi.model.visibility import Visibility, network
 
 if TYPE_CHECKING:
-    from ibi.model.draft import Description
-    from ibi.model.item import Draft
+    from ibi.model.item import Description, Draft
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Described = TypeVar("Described", "Draft", "Description")
 
 _OPTIONS = (
     click.option("--title", "titles", metavar="TEXT", multiple=True, help="What it is called; may be repeated."),
@@ -135,13 +133,13 @@ _AGENTS = {"creator": "creators", "contributor": "contributors"}
 
 
 def item_options(command: Command) -> Command:
-    """Add all flags of an item to a command. Its function passes their values to `described`."""
+    """Add all flags of an item to a command. Its function passes their values to `apply_flags`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def described(draft: Described, given: dict[str, Any]) -> Described:
+def described(draft: Draft, given: dict[str, Any]) -> Draft:
     """Return `draft` with the values of the flags. The rest is unchanged."""
     return replace(draft, description=apply_flags(draft.description, given))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibi.cli.archive_store import account_named, opened_archive, who
@@ -12,7 +13,7 @@ from ibi.cli.item_output import PublishedItem, links, progress
 from ibi.config import Settings
 from ibi.label import Label
 from ibi.model.content import Keep
-from ibi.model.item import Draft, Item
+from ibi.model.item import Description, Draft, Item, checked_target
 from ibi.services.items.file_selection import unread_files
 
 if TYPE_CHECKING:
@@ -27,17 +28,16 @@ class LocalDepositing:
         found, account = new.found, account_named(self._settings, new.owner)
         with opened_archive(self._settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
             forms = {name: archive.deposits.forms(label) for name, label in new.relations.items()}
-            draft = Draft(
-                files=unread_files(found.sources),
-                target=new.target,
+            files = unread_files(found.sources)
+            description = Description(
+                target=checked_target(files, new.target, new.url),
                 target_url=new.url,
                 edition_of=forms.get("edition_of"),
                 translation_of=forms.get("translation_of"),
                 describes=forms.get("describes"),
             )
-            item = archive.deposits.deposit(
-                described(draft, new.given), found.sources, who(), key=new.key, owner=account, on_bytes=on_bytes
-            )
+            draft = described(Draft(description=description, files=files), new.given)
+            item = archive.deposits.deposit(draft, found.sources, who(), key=new.key, owner=account, on_bytes=on_bytes)
         return self._published(item, url=item.target_url)
 
     def update(self, label: Label, changes: ItemUpdate) -> PublishedItem:
@@ -47,7 +47,7 @@ class LocalDepositing:
             sources = {**kept, **changes.found.sources}
             leaving = to_remove(changes.removed, sources)
             sources = {path: source for path, source in sources.items() if path not in leaving}
-            draft = changes.describe(_draft(item, sources, changes))
+            draft = _draft(item, sources, changes)
             updated = archive.deposits.update(item.rep, draft, sources, who(), changes.message, on_bytes=on_bytes)
         return self._published(updated.item, [warning.path for warning in updated.warnings], url=changes.url)
 
@@ -71,13 +71,7 @@ class LocalDepositing:
 
 def _draft(item: Item, sources: dict[str, Source], changes: ItemUpdate) -> Draft:
     """Return a draft of the item with these files. A target that was removed is dropped."""
-    return Draft(
-        labels=item.labels,
-        metadata=item.metadata,
-        language=item.language,
-        files=unread_files(sources),
-        target=changes.target or (item.target if item.target in sources else None),
-        target_url=changes.url or (None if sources else item.target_url),
-        visibility=item.visibility,
-        alternates=item.alternates,
-    )
+    files, url = unread_files(sources), changes.url or (None if sources else item.target_url)
+    target = checked_target(files, changes.target or (item.target if item.target in sources else None), url)
+    description = replace(item.description.without_relations(), target=target, target_url=url)
+    return Draft(labels=item.labels, description=changes.describe(description), files=files)

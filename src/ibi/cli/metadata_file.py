@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import click
 
-from ibi.cli.item_options import Described
 from ibi.errors import IbiError
 from ibi.model.errors import InvalidDocument
+from ibi.model.item import Description
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import MOST_VALUES
 from ibi.model.metadata_json import METADATA_MEMBERS
@@ -40,8 +40,8 @@ class InvalidMetadataFile(IbiError):
     code = "invalid-metadata-file"
 
 
-def described_by_file(draft: Described, path: Path) -> Described:
-    """Return `draft` with the description in the file. `InvalidMetadataFile` gives the fault and its place."""
+def described_by_file(before: Description, path: Path) -> Description:
+    """Return the description with the values in the file. `InvalidMetadataFile` gives the fault and its place."""
     document = _read(path)
     try:
         found = parse_description(document)
@@ -56,8 +56,8 @@ def described_by_file(draft: Described, path: Path) -> Described:
     return replace(before, metadata=replace(before.metadata, **values), **others)
 
 
-def described_by_record(draft: Described, path: Path) -> Described:
-    """Return `draft` with the description in a record of another system. Elements of the record replace the existing
+def described_by_record(before: Description, path: Path) -> Description:
+    """Return the description with the values in a record of another system. Elements of the record replace the existing
     ones. Parts of the record that do not fit are reported."""
     from ibi.archive.importing.reading import read_records
 

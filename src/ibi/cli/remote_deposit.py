@@ -16,15 +16,15 @@ import click
 
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
 from ibi.cli.depositing import ItemUpdate, NewDeposit, SubmittedItem, to_remove
-from ibi.cli.item_options import described
+from ibi.cli.item_options import apply_flags
 from ibi.cli.item_output import PublishedItem, progress
 from ibi.cli.remote_items import found_item, item_of, records_client
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
 from ibi.model.content import Copy
-from ibi.model.draft import Description, description_document, read_description
-from ibi.model.item import Item
+from ibi.model.draft import description_document, read_description
+from ibi.model.item import Description, Item
 from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
@@ -51,7 +51,7 @@ class RemoteDepositing:
             )
         client, found = self._client, new.found
         _check_number(found.sources)
-        description = described(Description(), new.given)
+        description = apply_flags(Description(), new.given)
         named = {"target": new.target, "url": new.url, **{name: str(each) for name, each in new.relations.items()}}
         members = {name: text for name, text in named.items() if text is not None}
         body = {**description_document(description), **members}
@@ -177,7 +177,7 @@ def _with_content(before: Description, changes: ItemUpdate, files: set[str]) -> 
     return replace(
         before,
         target=changes.target or (before.target if before.target in files else None),
-        url=changes.url or (None if files else before.url),
+        target_url=changes.url or (None if files else before.target_url),
     )
 
 

@@ -16,6 +16,7 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.cli.archive_store import Archive
+    from ibi.model.item import Item
     from ibi.resources.transfers import TransferResource
     from ibi.services.transfers.worker import TransferWorker
 
@@ -169,11 +170,14 @@ def _mark(labels: tuple[str, ...], flags: dict[str, str | None], *, is_transfera
     from ibi.cli.options import read_label
 
     message = "May be transferred" if is_transferable else "May not be transferred"
+
+    def change(item: Item) -> Item:
+        return replace(item, custody=replace(item.custody, transferable=is_transferable))
+
     with opened_archive(local_settings(flags)) as archive:
         for label in map(read_label, labels):
             life_cycle.require(archive.store.find(label), life_cycle.Act.UPDATE)
-            changes = {label: lambda item: replace(item, transferable=is_transferable)}
-            item = archive.deposits.change(changes, who(), message, act="transferable")[label]
+            item = archive.deposits.change({label: change}, who(), message, act="transferable")[label]
             click.echo(f"{item.rep}  {'transferable' if item.transferable else 'not transferable'}")
 
 

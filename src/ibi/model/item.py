@@ -97,7 +97,7 @@ class Description:
 _NO_DESCRIPTION: Final = Description()
 
 
-class Described:
+class HasDescription:
     """Gives the members of its description as its own, for reading: `item.language` is `item.description.language`."""
 
     __slots__ = ()
@@ -142,7 +142,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft(Described):
+class Draft(HasDescription):
     """A depositor's input for a publication. It may be incomplete; its present values are valid.
 
     `files` are kept sorted by path. A draft of a published item has that item's `labels`.
@@ -211,7 +211,7 @@ class InCustody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item(Described, InCustody):
+class Item(HasDescription, InCustody):
     """An item of this Archive: Original, Copy, or Deleted. Only a former Original of this Archive is Deleted.
 
     `files` are kept sorted by path, `translations` by tag.
