@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import Thread
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.label.reach import address_is_global
@@ -23,9 +23,9 @@ from ibi.messages import values as wire_values
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.origin import DEFAULT_PORTS, Origin
-from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.transport.server_url import look_up
+from ibi.vocabulary import ArchiveProtocol
 
 
 def addresses_of(host: str) -> list[str]:
@@ -202,6 +202,21 @@ OPERATOR_NETWORKS: Final = tuple(
 addresses from the operator, never for those from other parties."""
 
 
+class NamedServer(Protocol):
+    """A server that somebody else named, such as a registered Archive."""
+
+    @property
+    def address(self) -> str:
+        """`host` or `host:port`."""
+
+    @property
+    def protocol(self) -> ArchiveProtocol: ...
+
+    @property
+    def networks(self) -> tuple[IpNetwork, ...]:
+        """The networks that it may be in beside the public ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """Checked addresses to dial. The name is only for the certificate and the `Host` header."""
@@ -222,13 +237,13 @@ class AddressGuard:
         self._own = frozenset((_plain(host), port) for host, port in own)
         self._names = NameLookup() if names is None else names
 
-    async def check(self, archive: ArchiveRef) -> Checked | Failure:
-        """Return the addresses to dial for an Archive, or the reason why none is allowed.
+    async def check(self, server: NamedServer) -> Checked | Failure:
+        """Return the addresses to dial for a server, or the reason why none is allowed.
 
         Every address of its name has to pass: a name with both a public and a private address is a trap. Nothing is
         sent, except to the DNS servers of this machine.
         """
-        return await self.check_address(archive.address, DEFAULT_PORTS[archive.protocol.scheme], archive.networks)
+        return await self.check_address(server.address, DEFAULT_PORTS[server.protocol.scheme], server.networks)
 
     async def check_address(
         self, authority: str, default_port: int, networks: Sequence[IpNetwork] = ()
