@@ -191,7 +191,7 @@ class ArchiveSite:
 
     def open_item(self, item: Item) -> OpenItem | None:
         """Return the open question about an item that moved, if its chain and state do not agree."""
-        return None if self.tracking is None else self.tracking.open_item(item.rep)
+        return None if self.tracking is None else self.tracking.open_items.find(item.rep)
 
     def find_doubt(self) -> ArchiveDoubt | None:
         """Return the work that waits and the servers that have not answered yet. Return None unless this Archive may

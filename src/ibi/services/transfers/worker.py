@@ -8,8 +8,7 @@ signed the chains that they show.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from threading import Event, Lock
 from typing import Final
@@ -22,12 +21,13 @@ from ibi.federation.provenance import Chain, ChainOrder, check_chain, compare_ch
 from ibi.federation.transfer import TransferRefused
 from ibi.label import Label, RepositoryName
 from ibi.model.item import Item
-from ibi.model.transfer import IncomingTransfer, OpenItem, OpenProblem, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
 from ibi.services.transfers.comparison import ChainComparison
 from ibi.services.transfers.item_chains import ItemChains
+from ibi.services.transfers.open_items import OpenItems
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.sending import Originals, Sending
 
@@ -113,8 +113,8 @@ class LateWitnesses:
 
 
 class Tracking:
-    """Tracks whether one Archive knows which Originals it gave away. Calls block, from any thread, except `in_doubt`,
-    `is_silent` and `open_item`."""
+    """Tracks whether one Archive knows which Originals it gave away. Calls block, from any thread, except `in_doubt`
+    and `is_silent`."""
 
     def __init__(
         self,
@@ -132,7 +132,8 @@ class Tracking:
         self._doubt: Doubt | None = None
         self._asks = self._asked_elsewhere = False
         self._unheard_elsewhere = frozenset[str]()
-        self._open_items: dict[RepositoryName, OpenItem] = {}
+        self.open_items = OpenItems(ledger)
+        """As of a second ago."""
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
         self.sources: Callable[[], Iterable[str]] = tuple
@@ -151,15 +152,6 @@ class Tracking:
         """True if nothing may be called Original."""
         doubt = self._doubt
         return doubt is not None and doubt.is_grave and not self._asked_elsewhere
-
-    def open_item(self, rep: RepositoryName) -> OpenItem | None:
-        """Return the open question about an item if its chain and state do not agree; as of a second ago."""
-        return self._open_items.get(rep)
-
-    def count_open(self) -> Mapping[OpenProblem, int]:
-        """Return the number of open items by problem; as of a second ago, and of the first 1,000."""
-        found = Counter(item.problem for item in self._open_items.values())
-        return {problem: found[problem] for problem in OpenProblem}
 
     @property
     def unheard(self) -> tuple[str, ...]:
@@ -182,7 +174,7 @@ class Tracking:
     def follow(self) -> None:
         """Take over the doubt from the ledger. One of several processes asks, and all have to learn of the end. One
         process alone may have noticed that the directory was restored. Call it every moment."""
-        self._open_items = {item.rep: item for item in self._ledger.open_items()}
+        self.open_items.follow()
         if not self._ledger.has_lost_track():
             self._doubt, self._asked_elsewhere = None, False
             return

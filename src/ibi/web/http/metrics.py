@@ -160,7 +160,7 @@ class HoldingsMetrics(PolledFigures):
         tracking = self._site.tracking
         self._doubt.set(tracking is not None and tracking.is_silent)
         self._unheard.set(0 if tracking is None else len(tracking.unheard))
-        for problem, count in ({} if tracking is None else tracking.count_open()).items():
+        for problem, count in ({} if tracking is None else tracking.open_items.count()).items():
             self._open.labels(problem.value).set(count)
 
     def _set_held(self, holdings: Mapping[State, HeldTotal]) -> None:

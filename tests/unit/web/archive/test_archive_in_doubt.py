@@ -25,11 +25,12 @@ class Tracking:
 
     def __init__(self, *unheard: str, is_silent: bool = False, open_item: OpenItem | None = None) -> None:
         self.unheard, self.is_silent, self._open_item = unheard, is_silent, open_item
+        self.open_items = self
 
-    def open_item(self, rep: RepositoryName) -> OpenItem | None:
+    def find(self, rep: RepositoryName) -> OpenItem | None:
         return self._open_item
 
-    def count_open(self) -> dict[OpenProblem, int]:
+    def count(self) -> dict[OpenProblem, int]:
         found = None if self._open_item is None else self._open_item.problem
         return {each: int(each is found) for each in OpenProblem}
 

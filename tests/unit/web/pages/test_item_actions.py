@@ -342,9 +342,8 @@ async def test_nothing_is_offered_while_the_state_of_an_item_is_not_confirmed(tm
         desk = Desk(app, Role.DEPOSITOR)
         label = await item_of(app, desk)
         assert "Edit description and files" in (await desk.page(label)).body.decode()
-        tracking = SimpleNamespace(
-            in_doubt=True, is_silent=True, unheard=("https://b.example",), open_item=lambda _: None
-        )
+        open_items = SimpleNamespace(find=lambda _: None)
+        tracking = SimpleNamespace(in_doubt=True, is_silent=True, unheard=("https://b.example",), open_items=open_items)
         object.__setattr__(app.site, "tracking", tracking)
         page = (await desk.page(label)).body.decode()
         assert "Edit description and files" not in page
