@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -309,6 +309,8 @@ def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
         return gone
     if question.word is Word.NO_HOME and question.unreadable:
         return _no_archive(question)
+    if question.word is Word.NOT_HERE and not hearing.heard and (keeper := _unheard_keeper(question)) is not None:
+        return _no_keeper(question, keeper)
     is_claimed = bool(question.heard) and not question.is_denied
     if not hearing.heard and not (is_claimed and question.word in (Word.NO_HOME, Word.NOT_HERE)):
         return _not_there(question, label)
@@ -358,6 +360,31 @@ def _no_archive(question: Question, home: ArchiveRef | None = None) -> NoArchive
         away=question.unreachable,
         unreadable=unreadable,
     )
+
+
+def _unheard_keeper(question: Question) -> LabelForms | None:
+    """Return the service of a home, or of a successor, that was not heard; None if all were, or if there is no
+    successor.
+
+    If the last successor has nothing, one of the others may have the Original again.
+    """
+    if not question.successors:
+        return None
+    homes = (*(home.service for home in question.authority.homes), *question.authority.away)
+    heard = {
+        each for archive in question.notes if not question.may_know_more(archive) for each in archive.service.labels
+    }
+    services = (*homes, *map(LabelForms.of, question.successors))
+    return next((each for each in services if heard.isdisjoint(each.labels)), None)
+
+
+def _no_keeper(question: Question, keeper: LabelForms) -> NoArchiveAnswered:
+    """Return the outcome if the last successor has nothing, and another Archive of the chain could not be asked."""
+    home = next(
+        (archive for archive in question.notes if not set(keeper.labels).isdisjoint(archive.service.labels)), None
+    )
+    found = _no_archive(question, home)
+    return found if home is not None else replace(found, away=keeper)
 
 
 def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:

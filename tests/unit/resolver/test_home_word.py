@@ -545,6 +545,31 @@ class TestASuccessor:
         back = World({HOME: has(HOME), NEW_HOLDER: b"", LIAR: has(LIAR)}, routing).outcome()
         assert chosen(back) == HOME
 
+    @pytest.mark.parametrize("url", [f"/{ITEM}", f"/{ITEM}{ORIGINAL}", f"/{ITEM}!"])
+    def test_a_successor_that_has_nothing_is_no_not_found_while_the_home_is_silent(self, url: str) -> None:
+        """E24: one of the two may be about to take the Original back."""
+        known = replace(ROUTING, successors={parse(ITEM): (self.TO,)}, signed=True)
+        for home in (Failure.UNREACHABLE, None):
+            outcome = World({HOME: home, NEW_HOLDER: b"", LIAR: b""}, known).outcome(url)
+            assert isinstance(outcome, NoArchiveAnswered)
+            assert (outcome.home, outcome.away) == (HOME, None)
+        away = replace(known, homes=dict.fromkeys(LABELS, ()), away=dict.fromkeys(LABELS, HOME.service))
+        outcome = World({NEW_HOLDER: b"", LIAR: b""}, away).outcome(url)
+        assert isinstance(outcome, NoArchiveAnswered)
+        assert outcome.away == HOME.service
+
+    def test_a_successor_that_has_nothing_is_a_not_found_if_the_home_has_nothing_either(self) -> None:
+        known = replace(ROUTING, successors={parse(ITEM): (self.TO,)}, signed=True)
+        assert isinstance(World({HOME: b"", NEW_HOLDER: b"", LIAR: b""}, known).outcome(), NotFound)
+
+    def test_an_earlier_successor_that_is_silent_leaves_it_open(self) -> None:
+        last = LAST_HOLDER.service.labels[0]
+        known = replace(ROUTING, successors={parse(ITEM): (self.TO, last)}, signed=True)
+        says = {HOME: b"", NEW_HOLDER: Failure.UNREACHABLE, LAST_HOLDER: b""}
+        outcome = World(says, known).outcome()
+        assert isinstance(outcome, NoArchiveAnswered)
+        assert outcome.home == NEW_HOLDER
+
     def test_a_successor_that_is_not_registered_here_cannot_be_asked(self) -> None:
         unknown = parse("elsewhere.org/x/2008/03.17.15.17")
         outcome = World({HOME: Reply(b"", to=unknown), LIAR: b""}).outcome()
