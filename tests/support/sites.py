@@ -14,7 +14,7 @@ from ibi.ports.archive_state import DumpFiles, UsageLog
 from ibi.ports.archive_store import Content
 from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
-from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
+from ibi.services.archive_answers import MAX_AGE, NO_DOUBTS, ArchiveAnswers
 from ibi.services.change_watch import ChangeWatch
 from ibi.services.copies.jobs import CopyWork
 from ibi.services.correspondence.reader_requests import ReaderRequests
@@ -99,7 +99,7 @@ def make_site(
         usage=usage,
         recent=recent,
         max_age=max_age,
-        is_silent=lambda: tracking is not None and tracking.is_silent,
+        doubts=NO_DOUBTS if tracking is None else tracking,
     )
     own_urls = tuple(filter(None, (public_url, content_url, resolver)))
     return ArchiveSite(

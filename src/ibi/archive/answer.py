@@ -247,6 +247,8 @@ class StaticAnswer:
     """The parsed `body`, for callers in this process."""
     missing: Label | None = None
     """The label, if this Archive knows no item with it (R Algorithm 2, line 4)."""
+    without_original: tuple[Label, ...] = field(default=(), repr=False, compare=False)
+    """The labels of the item, if this Archive has at most a Copy of it."""
     transferred_to: Label | None = None
     """The service of the Archive to which the Original was given (E63)."""
     copies_at: tuple[Label, ...] = ()
@@ -295,7 +297,8 @@ def static_answer(
     item = find_labelled(catalog, request.label)
     if item is None:
         transfer = catalog.transfer(request.label) if request.label.is_dated else None
-        return StaticAnswer(b"", missing=request.label, transferred_to=None if transfer is None else transfer.to)
+        given_to = None if transfer is None else transfer.to
+        return StaticAnswer(b"", missing=request.label, without_original=(request.label,), transferred_to=given_to)
     if item.original_tombstone is not None:  # E86: no link leads to a Copy of a deleted item
         return StaticAnswer(b"", transferred_to=item.transferred_to)
     reader = Reader(request.client_addresses, now)
@@ -307,6 +310,7 @@ def static_answer(
         reader.depends_on_client,
         reader.good_until,
         told,
+        without_original=item.labels.labels if item.state is State.COPY else (),
         transferred_to=item.transferred_to,
         copies_at=profile.copies_at if item.state is State.ORIGINAL else (),
     )

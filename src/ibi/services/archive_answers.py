@@ -7,11 +7,11 @@ one cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from itertools import count
 from secrets import randbelow
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import Recent, counted_acknowledgment
@@ -60,6 +60,40 @@ class ArchiveInDoubt(IbiError):
 
     def __init__(self, **parameters: object) -> None:
         super().__init__(**{"retry_after": self.retry_after, **parameters})
+
+
+class OriginalAwaited(IbiError):
+    """The Original of {label} belongs to this Archive, which was put back from a backup and does not have it again yet:
+    try again in {retry_after} seconds."""
+
+    code = "original-awaited"
+    kind = ErrorKind.UNAVAILABLE
+    retry_after = 5
+
+    def __init__(self, **parameters: object) -> None:
+        super().__init__(**{"retry_after": self.retry_after, **parameters})
+
+
+class Doubts(Protocol):
+    """Tells which answers would be untrue after a restore from a backup."""
+
+    @property
+    def is_silent(self) -> bool:
+        """True if no item may be called Original at the moment, since it may have been given away."""
+
+    def is_awaited(self, labels: Iterable[Label], given_to: Label | None) -> bool:
+        """Return whether the Original of an item that is not here belongs here. `given_to` is the Archive to which this
+        one gave it."""
+
+
+class _NoDoubts:
+    is_silent = False
+
+    def is_awaited(self, labels: Iterable[Label], given_to: Label | None) -> bool:
+        return False
+
+
+NO_DOUBTS: Final[Doubts] = _NoDoubts()
 
 
 class WireAnswer(NamedTuple):
@@ -111,11 +145,9 @@ class ArchiveAnswers:
         usage: UsageLog | None = None,
         recent: Recent | None = None,
         max_age: int = MAX_AGE,
-        is_silent: Callable[[], bool] = lambda: False,
+        doubts: Doubts = NO_DOUBTS,
     ) -> None:
-        """`is_silent` returns whether no item may be called Original at the moment, since it may have been given
-        away."""
-        self._is_silent = is_silent
+        self._doubts = doubts
         self._profile, self._catalog, self.keys, self._clocks = profile, catalog, keys, clocks
         self.watch, self._seconds, self.max_age = watch, clocks.seconds, max_age
         self._given_out, self._proxies, self._usage = given_out, proxies, usage
@@ -224,13 +256,13 @@ class ArchiveAnswers:
 
     def _find_reply(self, query: str) -> StaticAnswer | None:
         # Each acknowledgment has a key of its own, so it is never in the cache.
-        if _ACKNOWLEDGMENT in query or self._is_silent():
+        if _ACKNOWLEDGMENT in query or self._doubts.is_silent:
             return None
         self._forget_what_has_changed()
         return self._by_words.find_valid(query, self._now)
 
     def _find_answer(self, request: UrlRequest) -> StaticAnswer | None:
-        if self._is_silent():
+        if self._doubts.is_silent:
             return None
         self._forget_what_has_changed()
         found = self._by_meaning.find_valid(_meaning(request), self._now)
@@ -285,14 +317,14 @@ class ArchiveAnswers:
     def _build(self, request: UrlRequest, now: Instant) -> tuple[StaticAnswer, Tags]:
         """Return the answer, and the labels that it was made of. `ArchiveInDoubt` if the Archive is silent. The caches
         are not read then either: another process may notice the doubt a moment after the start."""
-        if self._is_silent():
+        if self._doubts.is_silent:
             raise ArchiveInDoubt()
         asked = RecordingCatalog(self._catalog)
         made = static_answer(self._profile, cast("Catalog", asked), self._from_reader(request), now, self.keys)
         return made, frozenset(asked.labels)
 
     def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
-        if self.watch is None or self._is_silent():
+        if self.watch is None or self._doubts.is_silent:
             return None
         return self._by_meaning.find_valid(_meaning(request), self._now)
 
@@ -314,12 +346,14 @@ class ArchiveAnswers:
         return replace(request, client_addresses=(reader, *strangers))
 
     def _with_key(self, found: StaticAnswer, is_final: bool) -> WireAnswer:
+        _require_certain(found, self._doubts)
         if found.missing is not None:
             return WireAnswer(b"", 0, (FINAL_FIELD,) if is_final else found.fields)
         body = found.with_key(self.keys, self._seconds(), next(self._chance))
         return WireAnswer(body, self._age(found), found.fields)
 
     def _message_with_key(self, found: StaticAnswer, is_final: bool) -> Answered:
+        _require_certain(found, self._doubts)
         if found.missing is not None:
             return Answered(None, 0, None if found.transferred_to else is_final, found.transferred_to)
         message = found.message_with_key(self.keys, self._seconds(), next(self._chance))
@@ -340,6 +374,14 @@ class ArchiveAnswers:
         if given_out is None or label is None or not label.is_dated or found.transferred_to is not None:
             return False
         return given_out.is_final(label)
+
+
+def _require_certain(found: StaticAnswer, doubts: Doubts) -> None:
+    """Raise `OriginalAwaited` if the answer is of less than the Original that belongs here. Each answer is checked: the
+    Original may come back without a change of the catalogue."""
+    lacking = found.without_original
+    if lacking and doubts.is_awaited(lacking, found.transferred_to):
+        raise OriginalAwaited(label=str(lacking[0]))
 
 
 def _nothing() -> None:

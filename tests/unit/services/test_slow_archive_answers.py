@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +13,7 @@ from ibi.label import Label, parse
 from ibi.messages.identification import UrlKeys
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import UrlList
-from ibi.services.archive_answers import ArchiveAnswers, ArchiveInDoubt, WireAnswer
+from ibi.services.archive_answers import ArchiveAnswers, ArchiveInDoubt, OriginalAwaited, WireAnswer
 from ibi.services.change_watch import ChangeWatch
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.vocabulary import ContentType, State
@@ -38,7 +39,7 @@ class Record:
 
 class Archive:
     def __init__(self, *, is_slow: bool) -> None:
-        self.is_silent = False
+        self.is_silent, self.awaited = False, set[Label]()
         self.storage, self.catalog, self.usage = SlowStorage(0.0), MemoryCatalog(), MemoryUsageLog()
         for item, _ in (kept(REP, IBIP), deleted(GONE)):
             self.catalog.put(item)
@@ -51,8 +52,11 @@ class Archive:
             watch=ChangeWatch(self.asked, self.asked.recent_version),
             given_out=self.storage.slow(Record()) if is_slow else Record(),
             usage=self.usage,
-            is_silent=lambda: self.is_silent,
+            doubts=self,
         )
+
+    def is_awaited(self, labels: Iterable[Label], given_to: Label | None) -> bool:
+        return not self.awaited.isdisjoint(labels)
 
     async def reply(self, query: str) -> WireAnswer:
         made = self.answers.reply(query) if self.answers.prompt else await self.answers.reply_slowly(query)
@@ -144,3 +148,25 @@ async def test_an_archive_that_comes_into_doubt_gives_no_answer_that_it_has_kept
         await archive.reply(query(REP))
     archive.is_silent = False
     assert without_key(await archive.reply(query(REP))) == without_key(before)
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+async def test_an_archive_to_which_an_original_belongs_gives_no_answer_without_it(*, is_slow: bool) -> None:
+    archive = Archive(is_slow=is_slow)
+    assert not (await archive.reply(query(OTHER))).body
+    item = archive.catalog.find(parse(REP))
+    assert item is not None
+    archive.awaited = {parse(OTHER), parse(REP)}
+    assert (await archive.reply(query(REP))).body  # it came back a moment ago
+    archive.catalog.put(replace(item, state=State.COPY))
+    for label in (OTHER, REP, IBIP):
+        with pytest.raises(OriginalAwaited):
+            await archive.reply(query(label))
+    request = parse_request(query(OTHER))
+    assert isinstance(request, UrlRequest)
+    with pytest.raises(OriginalAwaited):
+        await archive.answers.answer_slowly(request)
+    assert OriginalAwaited(label=OTHER).kind.status == 503
+    archive.awaited = set()
+    assert not (await archive.reply(query(OTHER))).body
+    assert (await archive.reply(query(REP))).body

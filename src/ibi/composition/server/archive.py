@@ -108,7 +108,7 @@ def _open_site(
         proxies=proxies,
         usage=usage,
         recent=recent,
-        is_silent=lambda: tracking.is_silent,
+        doubts=tracking,
     )
     answers.prove = partial(confirm, signing)
     resolver = find_resolver_elsewhere(settings, public_url)

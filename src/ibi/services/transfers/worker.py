@@ -161,6 +161,10 @@ class Tracking:
             return ()
         return tuple(sorted((not self._asks and self._unheard_elsewhere) or doubt.unheard))
 
+    def is_awaited(self, labels: Iterable[Label], given_to: Label | None) -> bool:
+        """Return whether the Original of an item that is not here belongs here, as `OpenItems` does."""
+        return self.open_items.is_awaited(labels, given_to)
+
     def begin(self, *, lost: bool = False, is_new: bool = False) -> None:
         """Check whether this is the directory that was used last. `lost` if another source says that it is not: from
         then on all processes know. `is_new` if the Archive was begun a moment ago, and has nothing to lose."""

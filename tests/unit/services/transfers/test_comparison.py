@@ -123,6 +123,45 @@ def test_a_ledger_that_is_lost_is_made_anew_from_the_objects(
     assert len(a.ledger.chain(archives.item.rep)) == 2
 
 
+def test_a_receiver_that_was_restored_awaits_the_original_until_it_has_it(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    network.off = {"http://a.example"}
+    a, b = archives.begin()
+    settle(b)
+    b.tracking.follow()
+    item = archives.item
+    assert len(item.labels.labels) == 2
+    assert all(b.tracking.open_items.is_awaited((label,)) for label in item.labels.labels)
+    assert not b.tracking.open_items.is_awaited(a.service.labels)
+    network.off = set()
+    settle(a, b)
+    b.tracking.follow()
+    assert states(item, b) == [State.ORIGINAL]
+    assert not b.tracking.open_items.is_awaited(item.labels.labels)
+
+
+def test_a_giver_does_not_await_the_original_that_the_receiver_has_not_taken(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give(is_countersigned=False)
+    archives.restore("a")
+    network.off = {"http://b.example"}
+    a, b = archives.begin()
+    b.worker._tell(RESOLVER, int(b.now))
+    settle(a)
+    a.tracking.follow()
+    item = a.item(archives.item.rep)
+    assert item is not None
+    assert (item.state, item.transferred_to) == (State.COPY, b.service.labels[0])
+    assert [each.problem for each in a.ledger.open_items()] == [OpenProblem.NOT_TAKEN]
+    assert not a.tracking.open_items.is_awaited(item.labels.labels, item.transferred_to)
+
+
 def test_the_receiver_takes_the_bytes_from_a_third_archive_where_the_giver_has_dropped_them(
     network: TransferNetwork, tmp_path: Path, opened: ExitStack
 ) -> None:
