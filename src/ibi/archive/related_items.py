@@ -236,6 +236,21 @@ def _source(catalog: Catalog, item: Item) -> LabelForms:
     return item.labels
 
 
+def knows_all_related(catalog: Catalog, item: Item, wanted: Relation) -> bool:
+    """Return whether no other Archive can know more about the related item.
+
+    The Archive of an Original knows its next edition, its translations and its files. A Copy is as old as it is. If the
+    source of a translation is not an Original here, another Archive knows the other translations.
+    """
+    deciding: list[Item | None] = [item]
+    if wanted.asks_last_edition:
+        deciding += later_editions(catalog, item)
+    last = deciding[-1]
+    if (wanted.languages or wanted.open_translations) and last is not None:
+        deciding.append(find_forms(catalog, _source(catalog, last)))
+    return all(each is not None and each.state is not State.COPY for each in deciding)
+
+
 def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | None, new: LabelForms | None) -> None:
     """Raise an error if a new text cannot join the group around `source`. `new` is its label, if known."""
     if language is None:

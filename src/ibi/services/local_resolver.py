@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
+from ibi.archive.related_items import find_labelled, knows_all_related
 from ibi.languages import Preference
 from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.messages.url_list import UrlList
@@ -15,10 +16,11 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Outcome
+from ibi.resolver.outcome import Outcome, Redirect, RelatedItemMissing
 from ibi.resolver.policy import NO_READER, Policy, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.services.archive_answers import ArchiveAnswers
+from ibi.vocabulary import State
 
 # An Archive need not declare to itself the hosts of its items.
 _POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules if rule is not is_on_a_declared_host))
@@ -26,10 +28,11 @@ _POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules i
 
 class LocalOutcome(NamedTuple):
     """The outcome of a resolution. `next_edition` is set when an answer named one because the line of editions does not
-    end in this Archive."""
+    end in this Archive. `is_certain` is False if another Archive may know more, because a Copy has decided."""
 
     outcome: Outcome
     next_edition: LabelForms | None
+    is_certain: bool
 
 
 class LocalResolver:
@@ -42,6 +45,7 @@ class LocalResolver:
 
     def __init__(self, profile: ArchiveProfile, catalog: Catalog, keys: UrlKeys, clocks: Clocks) -> None:
         whole = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
+        self._catalog = catalog
         self._answers = ArchiveAnswers(whole, catalog, keys, clocks)
         self._own = ArchiveRef(profile.service, profile.address)
 
@@ -58,4 +62,20 @@ class LocalResolver:
                 if isinstance(told.answer, UrlList):
                     next_edition = next_edition or told.answer.next_edition
         assert run.outcome is not None  # every question has an answer
-        return LocalOutcome(run.outcome, next_edition)
+        return LocalOutcome(run.outcome, next_edition, self._is_certain(url, run.outcome))
+
+    def _is_certain(self, url: PersistentUrl, outcome: Outcome) -> bool:
+        """Return whether no other Archive can know more.
+
+        A URL of the item itself is certain, also that of a Copy. So is a translation that an Original here names.
+        """
+        relation = url.relation
+        is_of_the_item = not (relation.asks_last_edition or relation.languages or relation.open_translations)
+        if (is_of_the_item and isinstance(outcome, Redirect)) or not isinstance(outcome, Redirect | RelatedItemMissing):
+            return True
+        item = find_labelled(self._catalog, url.label)
+        if item is None or knows_all_related(self._catalog, item, relation):
+            return True
+        if item.state is State.COPY or not isinstance(outcome, Redirect) or outcome.entry.state is State.COPY:
+            return False
+        return not (relation.asks_last_edition or relation.open_translations)

@@ -1,7 +1,8 @@
 """`/<ibi><modifier><path>?<query>`: a persistent URL sent to an Archive without a resolver of its own (R §8.1).
 
-Items of this Archive are found here. All others are left to the resolver, if there is one. While the resolver is away,
-this server resolves them (E94).
+Items of this Archive are found here. All others are left to the resolver, if there is one. So are files, editions and
+translations of which a Copy here may not know the present ones. While the resolver is away, this server resolves them
+(E94).
 """
 
 from __future__ import annotations
@@ -60,14 +61,17 @@ class PersistentUrls:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         site = self._site
         address = reader_address(scope, site.proxies)
-        outcome, next_edition = await site.ask(lambda: self._resolver.resolve(wanted, address, _preferences(scope)))
+        outcome, next_edition, is_certain = await site.ask(
+            lambda: self._resolver.resolve(wanted, address, _preferences(scope))
+        )
+        is_left = site.resolver is not None and not is_certain
         match outcome:
-            case Redirect():
+            case Redirect() if not is_left:
                 await self._count(wanted, str(address), scope)
                 return redirect(outcome.url)
             case Deleted(label) if (item := await site.find(label)) is not None:
                 return await gone_answer(site, item, scope)
-            case RelatedItemMissing() if not _may_be_elsewhere(outcome, next_edition):
+            case RelatedItemMissing() if not is_left and not _may_be_elsewhere(outcome, next_edition):
                 raise _missing_error(wanted, outcome)
         if self._standby is not None and await self._standby.is_needed():
             return self._standby.app

@@ -13,7 +13,7 @@ from ibi.model.visibility import Visibility, network
 from tests.support.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.support.standards_archives import forms
 
-NEW, EN, GONE, META = (f"lab.br/arq/2020/01.02.03.{minute}" for minute in ("05", "06", "07", "08"))
+NEW, EN, GONE, META, ALONE = (f"lab.br/arq/2020/01.02.03.{minute}" for minute in ("05", "06", "07", "08", "09"))
 BROWSER = {"accept": "text/html,*/*;q=0.8"}
 PAGE = f"{BASE}/col/{REP}/metadata"
 _EN, _PT, _BR = LanguageTag("en"), LanguageTag("pt"), LanguageTag("pt", "BR")
@@ -200,6 +200,60 @@ async def test_a_required_original_is_not_a_copy() -> None:
     assert (await archive_app(copy, resolver=RESOLVER).get(path)).headers["location"] == RESOLVER + path
     assert (await archive_app(copy).get(path)).json()["type"] == "urn:ibi:problem:original-elsewhere"
     assert (await archive_app(copy).get(f"/{REP}")).status == 302
+
+
+def copy_beside_originals(**options: Any) -> ArchiveApp:
+    """A Copy with an edition and a translation that were deposited here, an Original with a translation that is a Copy,
+    and a translation whose source is elsewhere."""
+    return archive_app(
+        kept(REP, IBIP, state=State.COPY, next_edition=forms(NEW)),
+        kept(NEW, edition_of=forms(REP, IBIP)),
+        kept(EN, language=_EN, translation_of=forms(REP, IBIP)),
+        kept(OTHER, language=_PT, translations=((_EN, forms(META)),)),
+        kept(META, state=State.COPY, language=_EN, translation_of=forms(OTHER)),
+        kept(ALONE, language=_EN, translation_of=forms(FOREIGN)),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    "added",
+    ["!", "!:", "!/a.txt", "+(pt)", "+(en)", "+", "+(pt)/a.txt", "!+(pt)", "/new.txt", ":(BibINPE)"],
+)
+async def test_what_a_copy_cannot_know_is_the_resolvers_to_find(added: str) -> None:
+    """The Original may have a later edition, another translation or another file since the Copy was made."""
+    sent = await copy_beside_originals(resolver=RESOLVER).get(f"/{REP}{added}")
+    assert (sent.status, sent.headers["location"]) == (302, f"{RESOLVER}/{REP}{added}")
+
+
+@pytest.mark.parametrize("path", [f"/{ALONE}+(fr)", f"/{ALONE}+", f"/{META}+(fr)", f"/{META}!"])
+async def test_what_a_source_elsewhere_knows_is_the_resolvers_to_find(path: str) -> None:
+    sent = await copy_beside_originals(resolver=RESOLVER).get(path)
+    assert (sent.status, sent.headers["location"]) == (302, RESOLVER + path)
+
+
+@pytest.mark.parametrize(
+    ("path", "location"),
+    [
+        (f"/{REP}", data(REP)),
+        (f"/{REP}/a.txt", data(REP)),
+        (f"/{REP}:", PAGE),
+        (f"/{REP}?ibiurl.verblist=GetFileList", f"{BASE}/col/{REP}/doc/?list"),
+        (f"/{NEW}!", data(NEW)),
+        (f"/{OTHER}+(en)", data(META)),
+        (f"/{OTHER}+", data(OTHER)),
+        (f"/{ALONE}+(en)", data(ALONE)),
+    ],
+)
+async def test_copies_and_originals_are_found_here_as_far_as_they_tell_all(path: str, location: str) -> None:
+    answer = await copy_beside_originals(resolver=RESOLVER).get(path, {"accept-language": "pt"})
+    assert (answer.status, answer.headers["location"]) == (302, location)
+
+
+async def test_a_copy_answers_where_there_is_no_resolver() -> None:
+    app = copy_beside_originals()
+    assert (await app.get(f"/{REP}!")).headers["location"] == data(NEW)
+    assert (await app.get(f"/{REP}+(pt)")).json()["type"] == "urn:ibi:problem:no-such-translation"
 
 
 @pytest.mark.parametrize(
