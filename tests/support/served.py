@@ -128,7 +128,7 @@ class Served:
     def _opened(self, context: WebContext) -> Iterator[Opened]:
         archive, resolver = self.archive, self.resolver
         yield serve_minting(context, self.queue)
-        yield serve_keys(None, resolver)
+        yield serve_keys(context, None, resolver)
         kept = self.standby or resolver
         yield serve_kept_register(None if kept is None else kept.register, None)
         if resolver is not None:

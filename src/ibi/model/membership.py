@@ -88,6 +88,8 @@ class OfferedKey(NamedTuple):
     """The key that it proved; for `OTHER_KEY`, the key that it names."""
     changes: tuple[str, ...] = ()
     """The statements by which former keys named their successors."""
+    run: str = ""
+    """The run of the server, which is another one after each start; empty if it names none."""
 
 
 class FetchedRegister(NamedTuple):

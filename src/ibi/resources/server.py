@@ -103,6 +103,7 @@ class KeysOfResolver(SigningKeys, frozen=True):
         str | UnsetType,
         Meta(description="A compact JWS of the type `ibi-proof+jws` that has the `challenge`; left out without one."),
     ] = UNSET
+    run: Annotated[str, Meta(description="Names the run of the resolver; another one after each start.")] = ""
 
 
 class KeysResource(Answer, frozen=True):

@@ -36,6 +36,7 @@ class _ResolverKeys(msgspec.Struct):
     key: str
     changes: list[str] = []
     proof: str = ""
+    run: str = ""
 
 
 class _KeysAnswer(msgspec.Struct):
@@ -126,7 +127,7 @@ def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -
         if known is not None and not leads_to(known, named, changes):
             return OfferedKey(ResolverStanding.OTHER_KEY, named, changes)
         if read_proof(said.proof, challenge) == named:
-            return OfferedKey(ResolverStanding.THERE, named, changes)
+            return OfferedKey(ResolverStanding.THERE, named, changes, said.run)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput):
         pass
     return OfferedKey(ResolverStanding.UNPROVEN)

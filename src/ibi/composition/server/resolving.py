@@ -56,7 +56,7 @@ def serve_resolving(web: WebContext, resolving: Resolving, archive: OpenArchive 
     kept = standby or resolving.site
     signing = None if archive is None else archive.signing
     return [
-        serve_keys(None if archive is None else (archive.record.service, archive.signing), resolving.site),
+        serve_keys(web, None if archive is None else (archive.record.service, archive.signing), resolving.site),
         serve_kept_register(None if kept is None else kept.register, signing),
         *([] if resolver is None else [serve_resolver(web, resolver.site, resolver.jobs)]),
         *([] if standby is None else [serve_standby(web, standby, resolving.standby_jobs)]),

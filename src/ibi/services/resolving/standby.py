@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -37,6 +38,7 @@ _FRESH: Final = 0.25
 """Seconds for which an answer proves that the resolver is there: readers who come together share one look."""
 _MOST_NAMED: Final = 3
 """Lost Archives that an error names."""
+_MOST_RUNS: Final = 16
 _AWAY: Final = 5.0
 """Seconds for which a resolver that did not answer counts as away. It is looked for meanwhile, and no reader waits."""
 
@@ -312,7 +314,8 @@ class ResolverPresence:
     """Tells whether the resolver is there. Its answer counts for a quarter of a second. Once it is known to be away, no
     reader waits to find out. For one event loop.
 
-    A resolver with a known key has to prove it at each look. When it is back, its register has to be accepted.
+    A resolver with a known key has to prove it at each look. When it is back, or was started again, its register has to
+    be accepted: it may come from a backup, or be lost.
     """
 
     def __init__(
@@ -329,6 +332,8 @@ class ResolverPresence:
         self.standing = ResolverStanding.THERE
         """As of the last look."""
         self._looked = float("-inf")
+        self._runs: deque[str] = deque(maxlen=_MOST_RUNS)
+        """The first run of the resolver, and those whose register was accepted; each of its replicas has one."""
         self._looking: asyncio.Task[bool] | None = None
 
     async def is_away(self) -> bool:
@@ -355,18 +360,23 @@ class ResolverPresence:
         return self._looking
 
     async def _ask(self) -> bool:
-        found = await self._look()
-        is_back = found is ResolverStanding.THERE and self.standing is not ResolverStanding.THERE
-        if is_back and not await self._admit():
+        found, run = await self._look()
+        is_new = run not in self._runs
+        is_back = self.standing is not ResolverStanding.THERE or (is_new and len(self._runs) > 0)
+        if found is ResolverStanding.THERE and is_back and not await self._admit():
             found = ResolverStanding.REGISTER_REFUSED
+        if found is ResolverStanding.THERE and is_new:
+            self._runs.append(run)
         self.standing, self._looked = found, self._monotonic()
         return found is ResolverStanding.THERE
 
-    async def _look(self) -> ResolverStanding:
+    async def _look(self) -> tuple[ResolverStanding, str]:
+        """Return the standing of the resolver, and its run."""
         try:
             known = None if self._known_key is None else await asyncio.to_thread(self._known_key)
         except StorageError:  # no other key may be taken for it
-            return ResolverStanding.UNPROVEN
+            return ResolverStanding.UNPROVEN, ""
         if known is not None:
-            return (await self._gateway.offered_key(known, PATIENCE)).standing
-        return ResolverStanding.THERE if await self._gateway.is_there(PATIENCE) else ResolverStanding.SILENT
+            offered = await self._gateway.offered_key(known, PATIENCE)
+            return offered.standing, offered.run
+        return ResolverStanding.THERE if await self._gateway.is_there(PATIENCE) else ResolverStanding.SILENT, ""

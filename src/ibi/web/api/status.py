@@ -197,9 +197,9 @@ def _after(request: Request) -> RepositoryName | None:
 
 
 class KeyPages:
-    def __init__(self, archive: tuple[LabelForms, OwnKeys] | None, resolver: ResolverSite | None) -> None:
-        """`archive` is the service of the Archive, with its keys."""
-        self._archive, self._resolver = archive, resolver
+    def __init__(self, archive: tuple[LabelForms, OwnKeys] | None, resolver: ResolverSite | None, run: str) -> None:
+        """`archive` is the service of the Archive, with its keys. `run` names the run of the resolver."""
+        self._archive, self._resolver, self._run = archive, resolver, run
 
     def routes(self) -> list[Route]:
         return [Route("/api/keys", self.get)]
@@ -228,4 +228,4 @@ class KeyPages:
             return None
         ring = site.signing.ring()
         proof = UNSET if challenge is None else sign_proof(challenge, ring.key)
-        return KeysOfResolver(**structs.asdict(signing_keys(ring)), url=site.public_url, proof=proof)
+        return KeysOfResolver(**structs.asdict(signing_keys(ring)), url=site.public_url, proof=proof, run=self._run)

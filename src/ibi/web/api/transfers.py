@@ -137,6 +137,11 @@ class TransferPages:
         return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
 
 
+def name_run(secret: bytes | None) -> str:
+    """Return a name for the run of a resolver since its start. The processes of its server share the secret."""
+    return sha256(b"run of a resolver" + (secret or token_bytes(32))).hexdigest()[:32]
+
+
 class ReleasePages:
     """Chains that an Archive or a resolver knows, for the Archives in them. A resolver also receives chains."""
 
@@ -145,7 +150,7 @@ class ReleasePages:
     ) -> None:
         """`secret` is shared by the processes of this server since its start; None if there is one process."""
         self._transfers, self._register = transfers, register
-        self._run = sha256(b"run of a resolver" + (secret or token_bytes(32))).hexdigest()[:32]
+        self._run = name_run(secret)
 
     def routes(self) -> list[Route]:
         if self._transfers is None and self._register is None:

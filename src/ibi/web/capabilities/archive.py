@@ -13,6 +13,7 @@ from ibi.services.promptness import beside
 from ibi.services.sites import ItemServices, ResolverSite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.status import KeyPages, StandingPage
+from ibi.web.api.transfers import name_run
 from ibi.web.archive.service import ArchiveService
 from ibi.web.http.metrics import HoldingsMetrics, IntegrityMetrics, PolledFigures
 from ibi.web.opened import Opened, WebContext
@@ -54,6 +55,8 @@ async def _find_membership_notice(membership: MembershipService) -> ReadyNotice 
     return ReadyNotice("not-included", found.phase.value, detail)
 
 
-def serve_keys(archive: tuple[LabelForms, OwnKeys] | None, resolver: ResolverSite | None) -> Opened:
+def serve_keys(
+    context: WebContext, archive: tuple[LabelForms, OwnKeys] | None, resolver: ResolverSite | None
+) -> Opened:
     """Return the public keys of the Archive and of the resolver on this server."""
-    return Opened(routes=KeyPages(archive, resolver).routes())
+    return Opened(routes=KeyPages(archive, resolver, name_run(context.share.secret)).routes())

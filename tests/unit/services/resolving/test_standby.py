@@ -269,7 +269,7 @@ class Standing:
 
     def __init__(self) -> None:
         self.resolver, self.store, self.clock = Resolver(listing(OWN, OTHER)), MemoryRegisterStore(), Clock()
-        self.offered = ResolverStanding.THERE
+        self.offered, self.run = ResolverStanding.THERE, "first"
         self.resolver.offered_key = self._offer  # type: ignore[method-assign]
         self.register = kept(self.resolver, self.store)
         self.presence = self.register.presence = ResolverPresence(
@@ -283,7 +283,7 @@ class Standing:
 
     async def _offer(self, known: PublicKey | None, within: float) -> OfferedKey:
         assert known == KEY.public
-        return OfferedKey(self.offered, known)
+        return OfferedKey(self.offered, known, run=self.run)
 
     async def is_alone(self) -> bool:
         """Whether it resolves by itself, once all looks that this causes are done."""
@@ -321,6 +321,35 @@ async def test_a_resolver_that_is_back_with_a_register_that_is_not_taken_is_not_
     world.resolver.says = listing(OWN, OTHER, THIRD, issued=901)
     assert not await world.is_alone()
     assert world.register.archives() == (OWN, OTHER, THIRD)
+
+
+@pytest.mark.parametrize("says", [listing(issued=900), listing(OWN, issued=99)], ids=["empty", "older"])
+async def test_a_resolver_that_was_started_again_unseen_is_trusted_once_its_register_is_taken(says: str) -> None:
+    """E94: it proves the known key, and may have lost its register meanwhile."""
+    world = Standing()
+    await world.register.look()
+    assert not await world.register.is_alone()
+    world.run, world.resolver.says = "second", says
+    world.clock.now += 1
+    assert await world.register.is_alone()
+    assert world.register.standing is ResolverStanding.REGISTER_REFUSED
+    world.resolver.says = listing(OWN, OTHER, THIRD, issued=901)
+    assert not await world.is_alone()
+    assert world.register.archives() == (OWN, OTHER, THIRD)
+
+
+async def test_the_register_is_asked_for_once_for_each_run_of_the_resolver() -> None:
+    world = Standing()
+    await world.register.look()
+    for _ in range(3):
+        world.clock.now += 1
+        assert not await world.register.is_alone()
+    asked = len(world.resolver.asked)
+    world.run = "second"
+    for _ in range(3):
+        world.clock.now += 1
+        assert not await world.register.is_alone()
+    assert len(world.resolver.asked) == asked + 1
 
 
 async def test_a_list_of_no_archives_is_not_taken_in_the_place_of_one_that_has_some() -> None:
