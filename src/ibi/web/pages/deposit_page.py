@@ -305,13 +305,13 @@ class DepositPages:
     def _answer(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         if _wants_json(request):
             return _json(self._document(request, state))
-        if (
-            state.status == HTTPStatus.OK
-            and state.view is not None
-            and not state.lacks_parts
-            and not _kept_record(state)
-        ):
-            return see_other(f"{DEPOSIT}/{state.view.record.id}?saved=1")
+        if state.view is not None and not state.lacks_parts and not _kept_record(state):
+            place = f"{DEPOSIT}/{state.view.record.id}"
+            if state.status == HTTPStatus.OK:
+                return see_other(f"{place}?saved=1")
+            if "draft" not in request.path_params and state.is_saved:
+                # The draft shows the refused values. A reload of this page would begin another draft.
+                return see_other(place)
         return self._show(request, visitor, state)
 
     def _document(self, request: Request, state: FormState) -> dict[str, Any]:
