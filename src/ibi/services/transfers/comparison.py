@@ -349,7 +349,7 @@ class ChainComparison:
     def _holders(self, item: OpenItem, step: FetchContent) -> list[str]:
         """Return Archives that may have the bytes: the giver first, then the hint, then those that the resolver and the
         ledger know. Each look returns some of the latter."""
-        places = self._find_places()
+        places = self._find_places(step.release.giver)
         first = [places.get(step.release.giver, ""), item.hint]
         come = self._ledger.incoming(item.rep)
         if come is not None:
@@ -380,7 +380,7 @@ class ChainComparison:
         gave it on."""
         release = step.release
         out = self._ledger.outgoing(item.rep)
-        place = self._find_places().get(release.to) or (out.receiver if out is not None else "")
+        place = self._find_places(release.to).get(release.to) or (out.receiver if out is not None else "")
         if not place:
             reason = f"the address of {release.to} is not known: it is not on the register of the resolver"
             return self._open(item, step.chain, OpenProblem.NOT_TAKEN, reason), False
@@ -420,10 +420,14 @@ class ChainComparison:
                 self._note_silent(item.hint)
             self._log.info("a chain was not told", item=str(item.rep), asked=item.hint, reason=_shorten(error))
 
-    def _find_places(self) -> Mapping[Label, str]:
+    def _find_places(self, wanted: Label | None = None) -> Mapping[Label, str]:
         """Return the addresses of the Archives that the resolver knows. While it is silent, return those of its last
-        answer."""
-        if self._resolver is not None and self._now() - self._places[0] >= AGAIN:
+        answer.
+
+        The resolver is asked again sooner if `wanted` is not among them: that Archive may be starting up.
+        """
+        rest = AGAIN if wanted is None or wanted in self._places[1] else _FIRST_REST
+        if self._resolver is not None and self._now() - self._places[0] >= rest:
             try:
                 self._places = self._now(), self._peers.archives(self._resolver)
             except (PeerSilent, PeerRefused) as error:

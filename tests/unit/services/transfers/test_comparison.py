@@ -144,6 +144,24 @@ def test_a_receiver_that_was_restored_awaits_the_original_until_it_has_it(
     assert not b.tracking.open_items.is_awaited(item.labels.labels)
 
 
+def test_the_giver_is_asked_soon_after_the_resolver_lists_it(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    """Both were restored and start together: the giver is not switched on at the first look of the receiver."""
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    network.unlisted = network.off = {"http://a.example"}
+    _, b = archives.begin()
+    b.worker.step()
+    assert [each.problem for each in b.ledger.open_items()] == [OpenProblem.NOT_FETCHED]
+    network.unlisted = network.off = set()
+    for _ in range(10):
+        b.now += 1
+        b.worker.step()
+    assert states(archives.item, b) == [State.ORIGINAL]
+
+
 def test_a_giver_does_not_await_the_original_that_the_receiver_has_not_taken(
     network: TransferNetwork, tmp_path: Path, opened: ExitStack
 ) -> None:
