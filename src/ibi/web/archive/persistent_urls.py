@@ -127,8 +127,8 @@ def _elsewhere_error(wanted: PersistentUrl, outcome: Outcome, next_edition: Labe
 def _missing_error(wanted: PersistentUrl, outcome: RelatedItemMissing) -> IbiError:
     label = wanted.label.spelling
     match outcome.missing:
-        case Missing.FILE:
-            return NoSuchFile(label=label, path=repr((wanted.shown_path or "/")[1:201]))
+        case Missing.FILE:  # E16: of the item that the modifier selects
+            return NoSuchFile(label=outcome.at.spelling, path=repr((wanted.shown_path or "/")[1:201]))
         case Missing.TRANSLATION:
             return NoSuchTranslation(label=label, offered=", ".join(map(str, outcome.languages)) or "none")
         case Missing.METADATA:

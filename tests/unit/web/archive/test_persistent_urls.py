@@ -292,6 +292,14 @@ async def test_what_cannot_be_found_says_why(path: str, status: int, code: str) 
     assert page.status == status
 
 
+@pytest.mark.parametrize(
+    ("link", "rep"), [(f"{IBIP}!/a%20b.txt", NEW), (f"{NEW}+(en)/b.txt", EN), (f"{IBIP}/b.txt", IBIP)]
+)
+async def test_the_item_without_the_file_is_named(link: str, rep: str) -> None:
+    answer = await network_of_items().get(f"/{link}")
+    assert answer.json()["detail"].startswith(f"{rep} has no file ")
+
+
 async def test_a_reserved_word_is_escaped() -> None:
     rep = "api/x/2020/01.01.00.00"
     app = archive_app(kept(rep))
