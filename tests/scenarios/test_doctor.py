@@ -36,6 +36,7 @@ from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
 from ibi.config import load_settings
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.messages.holders import CopyHolder
 from ibi.model.content import Damage, Problem
 from ibi.model.failing_job import FailingJob
 from ibi.model.membership import ResolverStanding
@@ -44,6 +45,7 @@ from ibi.model.transfer import OpenItem, OpenProblem
 from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
 from ibi.signing import SigningKey
 from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.directory_record import note_key, noted_key
 from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
@@ -314,6 +316,13 @@ def named_holder(data: Path) -> None:
     keep_register(data, Registration(labels(7), "hash", Instant(LONG_AGO)))
 
 
+def named_by_command(data: Path) -> None:
+    named_holder(data)
+    CopyHoldersFile(data).change(
+        lambda known: known.name(CopyHolder(labels(7).labels[0])).name(CopyHolder(labels(9).labels[0]))
+    )
+
+
 def stand_in(data: Path) -> None:
     RegisterFiles(data).note_standing(ResolverStanding.OTHER_KEY)
 
@@ -387,6 +396,10 @@ FAULTS: dict[str, PlantedFault] = {
     ),
     "holder of Copies unknown": PlantedFault(
         named_holder, "copies-at-unknown", "ibi.toml", f"names {labels(8).labels[0]}, and", level="warning"
+    ),
+    "holder of Copies that a command named unknown": PlantedFault(
+        *(named_by_command, "copies-at-unknown", "copy-holders.json", f"names {labels(9).labels[0]}, and"),
+        level="warning",
     ),
     "proxies of all addresses": PlantedFault(
         with_settings("trusted_proxies = '0.0.0.0/0'\n"), "proxies-open", "ibi.toml", "every IPv4", level="warning"

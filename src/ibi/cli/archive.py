@@ -317,8 +317,8 @@ def add_holder(holder: str, *, as_json: bool, **flags: str | None) -> None:
 @as_json_option
 @_where_holders
 def remove_holder(label: str, *, as_json: bool, **flags: str | None) -> None:
-    """Name an Archive no longer, or decline one that is offered. One that was declined and is removed again may be
-    offered again."""
+    """Name an Archive no longer, or decline one that is offered. Either is listed as `declined` then, and is not
+    offered. Remove it once more to take it off the list: if it follows, it is offered again."""
     with _holder_admin(flags) as admin:
         removed = admin.remove(label)
     if as_json:

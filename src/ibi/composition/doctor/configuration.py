@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Final
 
@@ -11,8 +12,12 @@ from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
 from ibi.composition.doctor.records import read_kept_register, read_ticks, service_of
 from ibi.config import Settings
 from ibi.label import Label
+from ibi.messages.holders import CopyHolder
 from ibi.model.minting import Identity
 from ibi.origin import Origin, is_same_place
+from ibi.ports.errors import StorageError
+from ibi.storage.copy_holders import FILE as COPY_HOLDERS
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
 from ibi.transport.server_url import is_on_loopback
 
@@ -22,23 +27,30 @@ _MOST_NAMED: Final = 5
 def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Yield holders of Copies that are missing from the resolver's register: no resolver asks them. Without a register,
     yield advice."""
-    holders = directory.settings.archive.copies_at or ()
-    if not holders:
-        return
-    known = _known_archives(directory)
-    unknown = [str(holder.service) for holder in holders if known is None or holder.service not in known]
-    if not unknown:
-        return
+    named: tuple[CopyHolder, ...] = ()
+    with suppress(StorageError):  # another check tells of a damaged file
+        named = CopyHoldersFile(directory.data).read().named
+    places = (
+        (directory.settings.archive.copies_at or (), "archive.copies_at names", _settings_place(directory)),
+        (named, "`ibi archive holders` names", directory.name(COPY_HOLDERS)),
+    )
+    known = _known_archives(directory) if any(holders for holders, *_ in places) else None
+    for holders, words, place in places:
+        unknown = [str(holder.service) for holder in holders if known is None or holder.service not in known]
+        if unknown:
+            yield _diagnose_unknown(unknown, words, place, is_known=known is not None)
+
+
+def _diagnose_unknown(unknown: Sequence[str], words: str, place: str, *, is_known: bool) -> Diagnosis:
     more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-    said = f"archive.copies_at names {', '.join(unknown[:_MOST_NAMED])}{more}"
-    if known is None:
+    said = f"{words} {', '.join(unknown[:_MOST_NAMED])}{more}"
+    if not is_known:
         what = f"{said}, and there is no register here that could say whether such an Archive is registered"
         remedy = "Check the label; once the server has the register of a resolver, this is checked."
-        yield Diagnosis("copies-at-unknown", _settings_place(directory), what, remedy, Level.ADVICE)
-        return
+        return Diagnosis("copies-at-unknown", place, what, remedy, Level.ADVICE)
     what = f"{said}, and the resolver has no such Archive registered: it is not asked"
     remedy = "Correct the label, or have that Archive registered."
-    yield Diagnosis("copies-at-unknown", _settings_place(directory), what, remedy, Level.WARNING)
+    return Diagnosis("copies-at-unknown", place, what, remedy, Level.WARNING)
 
 
 def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
