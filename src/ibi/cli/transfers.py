@@ -83,7 +83,8 @@ def _print(each: TransferResource, *, as_json: bool) -> None:
     reason = f": {each.reason}" if each.reason else ""
     is_open = each.direction == "in" and each.stage in ("waiting", "accepted", "held")
     sender = f"  ({each.service}, {each.sender_is})" if is_open else ""
-    click.echo(printable(f"{each.item}  {way} {each.archive}{sender}  {each.stage}{reason}"))
+    archive = each.archive or each.service  # an Original that was taken over again may come from an unknown address
+    click.echo(printable(f"{each.item}  {way} {archive}{sender}  {each.stage}{reason}"))
 
 
 @transfers.command()
