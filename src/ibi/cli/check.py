@@ -152,7 +152,10 @@ def _own_server(data: Path) -> tuple[ServerUrl, CheckedServer]:
     from ibi.composition.transfers import NotServed, served_url
     from ibi.storage.archive_state import ArchiveRecordFile
 
-    settings = settings_to_read(data=str(data))
+    try:
+        settings = settings_to_read(data=str(data))
+    except click.ClickException as error:  # without an exit code of its own it would mean that a clause failed
+        raise _NotAServer(error.message) from None
     try:
         url = served_url(settings)
     except NotServed:

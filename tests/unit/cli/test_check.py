@@ -30,6 +30,14 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return left.value.code, printed.out, printed.err
 
 
+def test_a_data_directory_that_is_missing_is_no_failed_clause(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = run(capsys, "--data", str(tmp_path / "nowhere"))
+    assert (code, out) == (2, "")
+    assert "there is no data directory" in err
+
+
 @contextmanager
 def socket_that(do: str) -> Iterator[str]:
     """A server on loopback that speaks no HTTP: it is silent, or says something else."""
