@@ -8,14 +8,14 @@ from ibi.composition.register import MailIncomplete
 from ibi.minting.errors import IdentityChanged, SandboxIsFinal
 from ibi.minting.mint_log import LogBroken
 from ibi.storage.archive_state import ArchiveRecordDamaged
-from ibi.storage.errors import DataDirectoryCopied
+from ibi.storage.errors import DataDirectoryCopied, IdentityInUse
 from ibi.storage.key_files import KeyDamaged
 from tests.docs.tables import ROOT, code_spans, rows
 
 TOLD = re.compile(r'(?:Diagnosis|tally\.add|from_error)\(\s*"([a-z-]+)"|\(\s*"(draft-[a-z]+)"')
 CODES = (
     *(ArchiveRecordDamaged, KeyDamaged, LogBroken, IdentityChanged, SandboxIsFinal),
-    *(DataDirectoryCopied, MailIncomplete),
+    *(DataDirectoryCopied, IdentityInUse, MailIncomplete),
 )
 """Errors that are told under their own code."""
 

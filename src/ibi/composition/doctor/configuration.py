@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Final
 
 from ibi.composition.doctor.databases import registrations_of
-from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level, from_error
 from ibi.composition.doctor.records import read_kept_register, read_ticks, service_of
 from ibi.config import Settings
 from ibi.label import Label
@@ -18,7 +18,9 @@ from ibi.origin import Origin, is_same_place
 from ibi.ports.errors import StorageError
 from ibi.storage.copy_holders import FILE as COPY_HOLDERS
 from ibi.storage.copy_holders import CopyHoldersFile
+from ibi.storage.errors import IdentityInUse
 from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
+from ibi.storage.prefix_lock import Owner
 from ibi.transport.server_url import is_on_loopback
 
 _MOST_NAMED: Final = 5
@@ -67,6 +69,17 @@ def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
             return None
         services = [each.home.service for each in register.archives]
     return frozenset(label for each in (*services, *([] if own is None else [own])) for label in each.labels)
+
+
+def check_original(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Yield a copied directory with the original on this machine: no server starts on it."""
+    ticks = read_ticks(directory)
+    if ticks is None or ticks.identity is None:
+        return
+    store = ticks.store
+    if Owner(store.instance, store.path).is_elsewhere(Owner("", str(directory.data.resolve()))):
+        error = IdentityInUse(prefix=ticks.identity.key, path=store.path)
+        yield from_error(error.code, str(directory.data), error)
 
 
 def check_proxies(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
