@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 from ibi.archive.importing.imported import (
     MOST_RECORDS,
@@ -17,20 +17,13 @@ from ibi.archive.importing.imported import (
 from ibi.model.item_types import ReadFrom, find_type_of_format
 
 _LINE: Final = re.compile(r"([A-Z][A-Z0-9]) {0,2}- ?(.*)", re.DOTALL)
-# The first tag that is present counts; the others repeat it in other words.
-_FIRST: Final = (
-    (("TI", "T1", "CT"), "title"),
-    (("T2", "JO", "JF", "BT", "JA", "J2"), "source"),
-    (("PB",), "publisher"),
-)
-_AUTHORS: Final = (("AU", "creator"), ("A1", "creator"), ("A2", "contributor"), ("A3", "contributor"))
-_EDITORS: Final = (("A4", "contributor"), ("ED", "contributor"), ("TA", "contributor"))
 _WITHIN: Final = (("VL", "v. "), ("IS", "n. "))
 _IGNORED: Final = frozenset({"ID", "ER", "Y2", "L1", "L2", "L3", "L4", "DB", "DP", "ST", "AN", "CN", "CY", "T3", "C1"})
 # 2020/01/31/other information; programs also write 2020-01-31, 2020/// and a year alone.
 _DATE: Final = re.compile(r"([0-9]{4})(?:[/-]([0-9]{1,2})(?:[/-]([0-9]{1,2}))?)?(?:/.*)?", re.DOTALL)
 
 Tags = dict[str, list[str]]
+_Step: TypeAlias = Callable[[DescriptionBuilder, Tags], None]
 
 
 def looks_like_ris(text: str) -> bool:
@@ -52,70 +45,84 @@ def read_ris(text: str) -> tuple[ImportedRecord, ...]:
 
 
 def _records(text: str) -> Iterator[Tags]:
+    """Yield the tags of each record. A record without its end counts: the end of the file was cut."""
     tags: Tags | None = None
-    last: list[str] = []
+    for tag, value in _read_lines(text):
+        if tags is not None and tag in ("TY", "ER"):
+            yield tags
+            tags = None
+        if tag == "TY":
+            tags = defaultdict(list)
+        if tags is not None:
+            tags[tag].append(value)
+    if tags is not None:
+        yield tags
+
+
+def _read_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each tag with its value, which following lines without a tag continue."""
+    tag, parts = "", [""]
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip("\ufeff \t"))
         if match is None:
-            if tags is not None and last and line.strip():
-                last.append(line.strip())
+            parts += [line.strip()] if line.strip() else []
             continue
-        if tags is not None and last:
-            tags[last[0]].append(" ".join(last[1:]))
-        tag, value = match[1], match[2].strip()
-        last = []
-        if tag == "TY":
-            if tags is not None:
-                yield tags
-            tags = defaultdict(list)
-        if tag == "ER":
-            if tags is not None:
-                yield tags
-            tags = None
-        elif tags is not None:
-            last = [tag, value]
-    if tags is not None:
-        if last:
-            tags[last[0]].append(" ".join(last[1:]))
-        yield tags  # the end of the file was cut
+        yield tag, " ".join(parts)
+        tag, parts = match[1], [match[2].strip()]
+    yield tag, " ".join(parts)
 
 
 def _record(tags: Tags) -> ImportedRecord:
     builder = DescriptionBuilder(ImportFormat.RIS)
-    for names, element in _FIRST:
-        found = [(name, value) for name in names for value in tags.pop(name, ()) if value]
-        for name, value in found[:1]:
-            builder.text(name, element, value)
-    for tag, element in (*_AUTHORS, *_EDITORS):
-        for name in tags.pop(tag, ()):
-            builder.agent(tag, element, name)
-    _add_date(builder, tags)
-    for tag in ("AB", "N2"):
-        for value in tags.pop(tag, ()):
-            builder.prose(tag, value)
-    for value in tags.pop("KW", ()):
-        for word in value.split(";"):
-            builder.text("KW", "subject", word)
-    builder.text("SP", "source", _within(tags))
-    for value in tags.pop("DO", ()):
-        builder.doi("DO", value)
-    for value in tags.pop("SN", ()):
-        builder.identifier("SN", value, "ISSN " if len(value.replace("-", "")) == 8 else "ISBN ")
-    for value in tags.pop("UR", ()):
-        builder.identifier("UR", value)
-    for value in tags.pop("LA", ()):
-        builder.language("LA", value)
-    kind = "".join(tags.pop("TY", [])[:1]).upper()
-    builder.kind("TY", find_type_of_format(ReadFrom.RIS, kind), "".join(tags.pop("M3", [])[:1]))
+    for add in _STEPS:
+        add(builder, tags)
     builder.pass_over(*(tag for tag, values in tags.items() if tag not in _IGNORED and any(values)))
     return builder.build()
 
 
-def _within(tags: Tags) -> str:
-    """Return the place of the work in its journal or book."""
+def _first(element: str, *tags_in_order: str) -> _Step:
+    """Return the step that adds the first of these tags that is present. The others repeat it in other words."""
+
+    def add(builder: DescriptionBuilder, tags: Tags) -> None:
+        found = [(tag, value) for tag in tags_in_order for value in tags.pop(tag, ()) if value]
+        for tag, value in found[:1]:
+            builder.text(tag, element, value)
+
+    return add
+
+
+def _each(tag: str, add_value: Callable[[DescriptionBuilder, str, str], None]) -> _Step:
+    """Return the step that adds each value of a tag."""
+
+    def add(builder: DescriptionBuilder, tags: Tags) -> None:
+        for value in tags.pop(tag, ()):
+            add_value(builder, tag, value)
+
+    return add
+
+
+def _add_creator(builder: DescriptionBuilder, tag: str, name: str) -> None:
+    builder.agent(tag, "creator", name)
+
+
+def _add_contributor(builder: DescriptionBuilder, tag: str, name: str) -> None:
+    builder.agent(tag, "contributor", name)
+
+
+def _add_keywords(builder: DescriptionBuilder, tag: str, words: str) -> None:
+    for word in words.split(";"):
+        builder.text(tag, "subject", word)
+
+
+def _add_serial_number(builder: DescriptionBuilder, tag: str, number: str) -> None:
+    builder.identifier(tag, number, "ISSN " if len(number.replace("-", "")) == 8 else "ISBN ")
+
+
+def _add_place(builder: DescriptionBuilder, tags: Tags) -> None:
+    """Add the place of the work in its journal or book."""
     parts = [f"{words}{tags.pop(tag)[0]}" for tag, words in _WITHIN if any(tags.get(tag, ()))]
     pages = "–".join(tags.pop(tag)[0] for tag in ("SP", "EP") if any(tags.get(tag, ())))
-    return ", ".join([*parts, f"p. {pages}"] if pages else parts)
+    builder.text("SP", "source", ", ".join([*parts, f"p. {pages}"] if pages else parts))
 
 
 def _add_date(builder: DescriptionBuilder, tags: Tags) -> None:
@@ -130,3 +137,28 @@ def _add_date(builder: DescriptionBuilder, tags: Tags) -> None:
         dates.append((tag, "-".join(part.zfill(2) for part in match.groups() if part)))
     for tag, date in sorted(dates, key=lambda each: -len(each[1]))[:1]:
         builder.date(tag, date)
+
+
+def _add_kind(builder: DescriptionBuilder, tags: Tags) -> None:
+    kind = "".join(tags.pop("TY", [])[:1]).upper()
+    builder.kind("TY", find_type_of_format(ReadFrom.RIS, kind), "".join(tags.pop("M3", [])[:1]))
+
+
+# What the tags of a record add to its description, in this order.
+_STEPS: Final[tuple[_Step, ...]] = (
+    _first("title", "TI", "T1", "CT"),
+    _first("source", "T2", "JO", "JF", "BT", "JA", "J2"),
+    _first("publisher", "PB"),
+    *(_each(tag, _add_creator) for tag in ("AU", "A1")),
+    *(_each(tag, _add_contributor) for tag in ("A2", "A3", "A4", "ED", "TA")),
+    _add_date,
+    _each("AB", DescriptionBuilder.prose),
+    _each("N2", DescriptionBuilder.prose),
+    _each("KW", _add_keywords),
+    _add_place,
+    _each("DO", DescriptionBuilder.doi),
+    _each("SN", _add_serial_number),
+    _each("UR", DescriptionBuilder.identifier),
+    _each("LA", DescriptionBuilder.language),
+    _add_kind,
+)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ibi.archive.importing.bibtex import plain_text
 from ibi.archive.importing.imported import ImportedRecord, ImportFormat, UnreadableRecord
 from ibi.archive.importing.reading import read_records
+from ibi.archive.importing.tex import plain_text
 from ibi.model.metadata import Orcid
 
 BIBTEX = r"""
