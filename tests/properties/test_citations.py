@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ibi.archive.citation.abnt import abnt
 from ibi.archive.citation.apa import apa
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.names import one_line
+from ibi.archive.citation.page_metadata import highwire, json_ld, script_text
 from ibi.archive.citation.work import Day, plain, work_of
 from ibi.instant import Instant
 from ibi.model.item import Item

@@ -13,7 +13,8 @@ import msgspec
 from markupsafe import Markup
 
 from ibi.accounts.file_access import access_by_address
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
+from ibi.archive.citation.page_metadata import highwire, json_ld, script_text
 from ibi.archive.citation.work import Day, Work, work_of
 from ibi.federation.notification import INBOX
 from ibi.instant import Instant

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
+from ibi.archive.citation.page_metadata import highwire, json_ld, script_text
 from ibi.archive.citation.work import PlaceInSource, read_place
 from ibi.archive.importing.bibtex import read_bibtex as import_bibtex
 from ibi.model.item_types import WorkKind

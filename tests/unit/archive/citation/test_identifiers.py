@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
+from ibi.archive.citation.page_metadata import highwire, json_ld
 from ibi.archive.citation.work import (
     MOST_IDENTIFIERS,
     IdentifierScheme,
