@@ -10,17 +10,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import pytest
 
-from ibi.archive.file_summaries import (
-    MOST_COLUMNS,
-    MOST_ENTRIES,
-    MOST_ROWS,
-    MOST_UNITS,
-    ReadAt,
-    read_fits,
-    read_netcdf,
-    read_table,
-    read_zip,
-)
+from ibi.archive.file_summaries.fits import MOST_UNITS, read_fits
+from ibi.archive.file_summaries.netcdf import read_netcdf
+from ibi.archive.file_summaries.reading import ReadAt
+from ibi.archive.file_summaries.tables import MOST_COLUMNS, MOST_ROWS, read_table
+from ibi.archive.file_summaries.zip_directory import MOST_ENTRIES, read_zip
 
 
 def reader(content: bytes) -> tuple[int, ReadAt]:

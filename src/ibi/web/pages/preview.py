@@ -14,16 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ibi.archive.file_summaries import (
-    HDF5,
-    MOST_HEADER,
-    MOST_PICTURE_HEADER,
-    read_fits,
-    read_netcdf,
-    read_points,
-    read_table,
-    read_zip,
-)
+from ibi.archive.file_summaries.fits import read_fits
+from ibi.archive.file_summaries.netcdf import HDF5, MOST_HEADER, read_netcdf
+from ibi.archive.file_summaries.pictures import MOST_PICTURE_HEADER, read_points
+from ibi.archive.file_summaries.tables import read_table
+from ibi.archive.file_summaries.zip_directory import read_zip
 from ibi.archive.markdown_preview import fill_links
 from ibi.model.content import BLOCK
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.file_summaries import read_points
+from ibi.archive.file_summaries.pictures import read_points
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility, network
 from ibi.services.integrity.verified_file import VerifiedFile
