@@ -143,9 +143,9 @@ class Assembler:
         """Return the address of the item for this reader and this path. If there is no such file, the answer has no URL
         and gives only the IBI (E16)."""
         urls, path = self.profile.urls, self._path
-        kind = ContentType.DATA if described_by(self.catalog, item) is None else ContentType.METADATA
         if self.request.file_list:
             return urls.file_list(item), ContentType.DATA  # E35
+        kind = self._content_type(item)
         if path is not None:
             file = item.linked_file(path[1:])
             if file is None and not self._keeps_names_secret(item):
@@ -158,6 +158,10 @@ class Assembler:
         if path is None and self.profile.landing_page:
             return urls.target(item), kind
         return (item.target_url if name is None else urls.file(item, name)), kind
+
+    def _content_type(self, item: Item) -> ContentType:
+        """Return whether the files of the item are data, or metadata of another item."""
+        return ContentType.DATA if described_by(self.catalog, item) is None else ContentType.METADATA
 
     def _keeps_names_secret(self, item: Item) -> bool:
         """Return whether the reader may neither list nor see the files. Then E16 must not reveal which names exist."""

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b32encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
 from ibi.archive import life_cycle
-from ibi.archive.errors import InvalidField
 from ibi.archive.licences import read_licence
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
-from ibi.model.draft import (
-    LONGEST_COMMENT,
-    DraftRecord,
-    RequestedDeletion,
-    ReviewAct,
-    ReviewState,
-    deletion_document,
-    description_document,
-)
+from ibi.model.draft import LONGEST_COMMENT, DraftRecord
 from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File, check_file_name, collision_key
 from ibi.model.item import Description, Draft, Item
-from ibi.model.item_json import file_document
-from ibi.safe_text import is_visible, reveal, tidy_lines
+from ibi.model.metadata import Licence
+from ibi.model.visibility import Visibility
+from ibi.safe_text import reveal
 
 
 class TooManyDrafts(IbiError):
@@ -174,6 +166,32 @@ class DeletionLapsed(IbiError):
     """{label} does not belong to {owner} any more, who asked for its deletion: decline the request."""
 
     code = "deletion-lapsed"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
+
+
+class UnderReview(IbiError):
+    """{draft} waits for review, and does not change until it is sent back or withdrawn."""
+
+    code = "under-review"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
+
+
+class NotUnderReview(IbiError):
+    """{draft} does not wait for review: it is {state}. Nothing was changed."""
+
+    code = "not-under-review"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
+    clauses = ("state",)
+
+
+class ReviewNeeded(IbiError):
+    """{draft} is not published at once: this Archive publishes after review. Submit it; a librarian publishes it or
+    sends it back."""
+
+    code = "review-needed"
     kind = ErrorKind.CONFLICT
     request_field = "path"
 
@@ -348,110 +366,35 @@ def check_terms(description: Description, known: Iterable[Description], now: Ins
     Only new values are checked: values that one of the `known` descriptions (the item, the earlier draft) has already
     may stay. `InvalidMetadata` names the member at fault.
     """
-    said, before = description.visibility, tuple(known)
-    licence = description.metadata.licence
-    if licence is not None and licence not in {each.metadata.licence for each in before}:
-        try:
-            read_licence(licence.text)
-        except InvalidMetadata as error:
-            raise InvalidMetadata(error.text, error.offset, error.reason, field="metadata.licence") from None
-    if is_over(said.embargo, now) and said.embargo not in {each.visibility.embargo for each in before}:
+    before = tuple(known)
+    _check_licence(description.metadata.licence, {each.metadata.licence for each in before})
+    said, visibilities = description.visibility, [each.visibility for each in before]
+    if is_over(said.embargo, now) and said.embargo not in {each.embargo for each in visibilities}:
         reason = "this date is in the past: leave it out for no embargo"
         raise InvalidMetadata(str(said.embargo), 0, reason, field="visibility.embargo")
-    if said.embargo_reason in {None, *(each.visibility.embargo_reason for each in before)}:
+    if said.embargo_reason not in {each.embargo_reason for each in visibilities}:
+        _check_embargo_reason(said)
+
+
+def _check_licence(licence: Licence | None, known: AbstractSet[Licence | None]) -> None:
+    if licence is None or licence in known:
         return
-    if said.embargo is None:
-        raise _refuse_reason(said.embargo_reason, "a reason needs an embargo")
-    if len(said.embargo_reason or "") > MOST_REASON:
-        raise _refuse_reason(said.embargo_reason, "it has at most {most} characters")
+    try:
+        read_licence(licence.text)
+    except InvalidMetadata as error:
+        raise InvalidMetadata(error.text, error.offset, error.reason, field="metadata.licence") from None
 
 
-def _refuse_reason(text: str | None, reason: str) -> InvalidMetadata:
-    return InvalidMetadata((text or "")[:100], 0, reason, field="visibility.embargo_reason", most=MOST_REASON)
+def _check_embargo_reason(visibility: Visibility) -> None:
+    reason = visibility.embargo_reason
+    if reason is not None and visibility.embargo is None:
+        raise _refuse_reason(reason, "a reason needs an embargo")
+    if reason is not None and len(reason) > MOST_REASON:
+        raise _refuse_reason(reason, "it has at most {most} characters")
 
 
-# --- reviews ----------------------------------------------------------------------------------------------------------
-
-
-class UnderReview(IbiError):
-    """{draft} waits for review, and does not change until it is sent back or withdrawn."""
-
-    code = "under-review"
-    kind = ErrorKind.CONFLICT
-    request_field = "path"
-
-
-class NotUnderReview(IbiError):
-    """{draft} does not wait for review: it is {state}. Nothing was changed."""
-
-    code = "not-under-review"
-    kind = ErrorKind.CONFLICT
-    request_field = "path"
-    clauses = ("state",)
-
-
-class ReviewNeeded(IbiError):
-    """{draft} is not published at once: this Archive publishes after review. Submit it; a librarian publishes it or
-    sends it back."""
-
-    code = "review-needed"
-    kind = ErrorKind.CONFLICT
-    request_field = "path"
-
-
-class ReviewOutdated(IbiError):
-    """{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."""
-
-    code = "review-outdated"
-    kind = ErrorKind.CONFLICT
-    request_field = "path"
-
-
-class InvalidComment(InvalidField):
-    """{field}: {reason}."""
-
-    code = "invalid-comment"
-
-
-_NEXT: Final[Mapping[tuple[ReviewState | None, ReviewAct], ReviewState]] = {
-    (None, ReviewAct.SUBMITTED): ReviewState.SUBMITTED,
-    (ReviewState.RETURNED, ReviewAct.SUBMITTED): ReviewState.SUBMITTED,
-    (ReviewState.SUBMITTED, ReviewAct.RETURNED): ReviewState.RETURNED,
-    (ReviewState.SUBMITTED, ReviewAct.WITHDRAWN): ReviewState.RETURNED,
-    (ReviewState.SUBMITTED, ReviewAct.PUBLISHED): ReviewState.PUBLISHED,
-    # A librarian may publish every draft; its depositor may do so once reviews are switched off.
-    (ReviewState.RETURNED, ReviewAct.PUBLISHED): ReviewState.PUBLISHED,
-    **{(state, ReviewAct.COMMENTED): state for state in ReviewState},
-}
-_SHOWN: Final = {
-    None: "not submitted",
-    ReviewState.SUBMITTED: "submitted already",
-    ReviewState.RETURNED: "with the depositor",
-    ReviewState.PUBLISHED: "published",
-}
-
-
-def advance(draft: str, state: ReviewState | None, act: ReviewAct) -> ReviewState:
-    """Return the state after the act. None stands for a draft that was never submitted. Raise `NotUnderReview` if the
-    state does not allow the act."""
-    after = _NEXT.get((state, act))
-    if after is None:
-        raise NotUnderReview(draft=draft, state=_SHOWN[state])
-    return after
-
-
-def read_comment(text: str, *, is_required: bool = True) -> str:
-    """Return a comment as lines of visible characters. `InvalidComment` gives the reason if it is refused."""
-    comment = tidy_lines(text)
-    if not comment and is_required:
-        raise InvalidComment("text", "enter a message: it is read by the people who work on the draft")
-    if len(comment) > LONGEST_COMMENT:
-        raise InvalidComment(
-            "text", "it has {number} characters, and at most {most} are kept", number=len(comment), most=LONGEST_COMMENT
-        )
-    if not is_visible(comment):
-        raise InvalidComment("text", "it has a character that cannot be shown")
-    return comment
+def _refuse_reason(text: str, reason: str) -> InvalidMetadata:
+    return InvalidMetadata(text[:100], 0, reason, field="visibility.embargo_reason", most=MOST_REASON)
 
 
 def deletion_id(item: Item, owner: str) -> str:
@@ -460,18 +403,6 @@ def deletion_id(item: Item, owner: str) -> str:
     return f"draft-{b32encode(digest[:10]).decode('ascii').lower()}"
 
 
-def seal_deletion(deletion: RequestedDeletion, version: int | None) -> str:
-    """Return a digest that differs for every reason and successor, and for every version of the item."""
-    said = [deletion_document(deletion), version]
-    return sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def reason_as_comment(reason: str) -> str:
     """Return the reason for a deletion as a comment of the review."""
     return "\n".join(reveal(line) for line in reason.splitlines())[:LONGEST_COMMENT]
-
-
-def seal_content(description: Description, files: Iterable[File]) -> str:
-    """Return a digest of the content of a draft: only the content that was reviewed can be published."""
-    said = [description_document(description), [file_document(file) for file in files]]
-    return sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -18,15 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.change import FeedPosition, ItemChange
-from ibi.model.item import Item
-from ibi.model.item_json import file_document, item_document, local_document
 from ibi.model.metadata import ResourceType
 
 METADATA_PREFIX: Final = "oai_dc"
@@ -97,12 +94,7 @@ _SYNTAX: Final = {
 def read_arguments(pairs: Sequence[tuple[str, str]]) -> Arguments:
     """Return the arguments of a request, including the verb. Raise `badVerb` or `badArgument` if they break the
     protocol."""
-    verbs = [value for name, value in pairs if name == "verb"]
-    if len(verbs) != 1 or verbs[0] not in _VERBS:
-        known = ", ".join(HarvestVerb)
-        reason = "the argument verb is missing" if not verbs else "there is more than one verb"
-        raise _refusal("badVerb", reason if len(verbs) != 1 else f"verb is one of {known}")
-    verb, arguments = HarvestVerb(verbs[0]), dict(pairs)
+    verb, arguments = _read_verb(pairs), dict(pairs)
     if len(arguments) != len(pairs):
         raise _refusal("badArgument", "an argument is repeated")
     given = arguments.keys() - {"verb"}
@@ -120,6 +112,17 @@ def read_arguments(pairs: Sequence[tuple[str, str]]) -> Arguments:
         if name in given and not (len(arguments[name]) <= 1_000 and syntax.fullmatch(arguments[name])):
             raise _refusal("badArgument", f"{name} is not written as the protocol has it")
     return arguments
+
+
+def _read_verb(pairs: Sequence[tuple[str, str]]) -> HarvestVerb:
+    verbs = [value for name, value in pairs if name == "verb"]
+    if not verbs:
+        raise _refusal("badVerb", "the argument verb is missing")
+    if len(verbs) > 1:
+        raise _refusal("badVerb", "there is more than one verb")
+    if verbs[0] not in _VERBS:
+        raise _refusal("badVerb", f"verb is one of {', '.join(HarvestVerb)}")
+    return HarvestVerb(verbs[0])
 
 
 def _refusal(error: str, reason: str) -> HarvestRefused:
@@ -318,57 +321,3 @@ def no_records(second: int) -> HarvestRefused:
 
 def no_formats() -> HarvestRefused:
     return _refusal("noMetadataFormats", "the record is deleted, and has no metadata any more")
-
-
-# --- dumps ------------------------------------------------------------------------------------------------------------
-
-
-FORMAT: Final = "ibi-dump-1"
-_ADMINISTRATIVE: Final = frozenset({"schema", "source", "owner", "declined"})
-_DIGESTS: Final = frozenset({"sha512", "crc32"})
-
-
-def dump_head(position: FeedPosition) -> dict[str, Any]:
-    """Return the first line of a dump. It names the epoch of the feed of changes, and the number after which the reader
-    goes on with the feed.
-
-    A record that changes while the dump is written appears in its old form, in its new form, or not at all. Its change
-    has a later number and comes with the feed.
-    """
-    return {
-        "format": FORMAT,
-        "epoch": position.epoch,
-        "after": position.end,
-        "date": str(Instant(position.second)),
-    }
-
-
-def dump_record(change: ItemChange, item: Item, now: Instant) -> dict[str, Any]:
-    """Return the line of an item: its public record, and its last entry in the feed."""
-    entry = {
-        "number": change.number,
-        "at": change.at,
-        "version": change.head,
-        "listed": str(Instant(change.listed)),
-    }
-    return {**public_record(item, now), "change": entry}
-
-
-def public_record(item: Item, now: Instant) -> Mapping[str, Any]:
-    """Return the record that the API gives to everyone, without the links.
-
-    It omits the files if they may not be listed, and the URL of a restricted service. It also omits the digests of
-    restricted files: they would let readers guess the content of short files.
-    """
-    shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
-    local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
-    is_open = item.visibility.is_open_to((), now)
-    if item.visibility.listing:
-        hidden = frozenset[str]() if is_open else _DIGESTS
-        shared["files"] = [
-            {name: value for name, value in file_document(file).items() if name not in hidden} for file in item.files
-        ]
-        shared |= {} if item.target is None else {"target": item.target}
-    if not is_open:
-        shared.pop("target_url", None)
-    return {**shared, **local}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ibi.archive.harvesting import public_record
+from ibi.archive.dumps import public_record
 from ibi.instant import Instant
 from ibi.model.visibility import Visibility, network
 from ibi.web.archive.metadata import item_record

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibi.archive.highlighting import LINE, ScanBudget, highlight, line_of_text, summary_line
 from ibi.archive.search import word_spans, words
-from ibi.archive.search_terms import LINE, ScanBudget, SearchField, highlight, line_of_text, read_terms, summary_line
+from ibi.archive.search_terms import SearchField, read_terms
 
 
 def marked(text: str, query: str, field: SearchField | None = None) -> list[str]:

@@ -12,19 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
-from ibi.archive.drafts import (
-    DraftBusy,
-    DraftPublished,
-    InvalidComment,
-    NotUnderReview,
-    ReviewOutdated,
-    UnknownDraft,
-    advance,
-    read_comment,
-    seal_content,
-    seal_deletion,
-)
+from ibi.archive.drafts import DraftBusy, DraftPublished, NotUnderReview, UnknownDraft
 from ibi.archive.errors import KeyReused
+from ibi.archive.reviews import InvalidComment, ReviewOutdated, advance, read_comment, seal_content, seal_deletion
 from ibi.model.account import AuditEntry
 from ibi.model.draft import DraftRecord, Publication, Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.ports.clocks import Clocks

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from ibi.archive.harvesting import dump_head, dump_record
+from ibi.archive.dumps import dump_head, dump_record
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.change import ChangeKind, FeedPosition, ItemChange

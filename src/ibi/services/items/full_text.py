@@ -19,8 +19,9 @@ from typing import Final
 import structlog
 
 from ibi.accounts.file_access import access_by_address
+from ibi.archive.highlighting import MarkedText, ScanBudget, line_of_text
 from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
-from ibi.archive.search_terms import MarkedText, ScanBudget, Terms, are_fields_met, line_of_text, read_terms
+from ibi.archive.search_terms import Terms, are_fields_met, read_terms
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName

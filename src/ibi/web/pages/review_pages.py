@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from ibi.archive.drafts import InvalidComment, read_comment
 from ibi.archive.profile import encoded_path
 from ibi.archive.related_items import find_forms
+from ibi.archive.reviews import InvalidComment, read_comment
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.messages.identification import LabelForms

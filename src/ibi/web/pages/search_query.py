@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
+from ibi.archive.highlighting import MarkedText, highlight, summary_line
 from ibi.archive.search import Filters, facet_value
-from ibi.archive.search_terms import MarkedText, SearchField, Terms, highlight, read_terms, summary_line
+from ibi.archive.search_terms import SearchField, Terms, read_terms
 from ibi.errors import InvalidInput
 from ibi.label import RepositoryName
 from ibi.model.item import Item

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
-from ibi.archive.search_terms import MarkedText
+from ibi.archive.highlighting import MarkedText
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag
