@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from ibi.errors import InvalidInput
 
@@ -122,72 +122,3 @@ class LanguageTag:
 
     def __str__(self) -> str:
         return self.language if self.country is None else f"{self.language}-{self.country}"
-
-
-# --- what a reader can read -------------------------------------------------------------------------------------------
-
-
-_MOST = 64
-
-
-class Preference(NamedTuple):
-    """A language range, in lower case, and its weight; 0 excludes the language."""
-
-    range: str
-    weight: float
-
-
-def preferences(accept_language: str) -> tuple[Preference, ...]:
-    """Return the ranges of an Accept-Language header (RFC 9110 §12.5.4), best first. Malformed parts are ignored."""
-    found = [each for each in map(_preference, accept_language.split(",", _MOST)[:_MOST]) if each is not None]
-    return tuple(sorted(found, key=lambda each: -each.weight))
-
-
-def _preference(text: str) -> Preference | None:
-    name, *parameters = (part.strip().lower() for part in text.split(";"))
-    weight = next((part[2:].strip() for part in parameters if part.startswith("q=")), "1")
-    if not name.replace("-", "").replace("*", "").isalnum() and name != "*":
-        return None
-    if len(name) > 35 or len(weight) > 5 or not (weight.isascii() and weight.replace(".", "", 1).isdigit()):
-        return None
-    return Preference(name, min(1.0, float(weight)))
-
-
-def chosen_language(
-    offered: Collection[LanguageTag | None], wishes: Sequence[Preference], own: LanguageTag | None
-) -> LanguageTag | None:
-    """Return the best of `offered`.
-
-    1. The result of a look-up.
-    2. A single variant of a wanted language.
-    3. The text without a language, for which None stands.
-    4. `own`, the language of the item itself.
-
-    Return None too if there is nothing to choose.
-    """
-    refused = [wish.range for wish in wishes if wish.weight <= 0]
-    tags = {str(tag).lower(): tag for tag in offered if tag is not None}
-    allowed = {name: tag for name, tag in tags.items() if name not in refused and name.split("-")[0] not in refused}
-    wanted = [wish.range for wish in wishes if wish.weight > 0]
-    for name in (each for wish in wanted for each in _truncate_range(wish)):
-        if name in allowed:
-            return allowed[name]
-    for wish in wanted:
-        variants = [tag for name, tag in allowed.items() if name.split("-")[0] == wish.split("-")[0]]
-        if len(variants) == 1:
-            return variants[0]
-    return None if None in offered else own
-
-
-def _truncate_range(wish: str) -> Iterator[str]:
-    """Yield a range and its prefixes (RFC 4647 §3.4): `pt-br` then `pt`."""
-    parts = wish.split("-")
-    return ("-".join(parts[:length]) for length in range(len(parts), 0, -1))
-
-
-# --- what is said in several languages --------------------------------------------------------------------------------
-
-
-def message(words: str) -> str:
-    """Mark `words` for translation at display time: for tables that are made before the language is known."""
-    return words

@@ -17,7 +17,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.label.diagnosis import explain
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages.values import decode_query, host_and_port, mail_address, url
 from ibi.model.file import check_file_name, is_media_type
 from ibi.model.item import Description

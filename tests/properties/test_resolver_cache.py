@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import Match
 from ibi.resolver.caching import LONGEST, Cache, OutcomeKey

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ibi.label import Label, parse
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.languages import message
+from ibi.translatable import message
 
 
 class NotAuthenticated(IbiError):

@@ -15,10 +15,10 @@ from typing import Final
 
 from ibi.accounts.errors import BelongsToAnother, NotAllowed, NotYourItem, RoleTooSmall
 from ibi.instant import Instant
-from ibi.languages import message
 from ibi.messages.identification import LabelForms
 from ibi.model.account import ROLE_SCOPES, Actor, Role, Scope, person_account, shown_account
 from ibi.model.item import Item, name_one_item
+from ibi.translatable import message
 
 
 class ItemAct(Enum):

@@ -30,12 +30,12 @@ from ibi.archive.errors import (
 )
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.languages import message
 from ibi.messages.identification import LabelForms
 from ibi.model.file import check_file_names
 from ibi.model.item import Custody, Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
 from ibi.origin import Origin
+from ibi.translatable import message
 from ibi.vocabulary import ArchiveProtocol, State
 
 

@@ -253,9 +253,6 @@ def _text(document: Mapping[str, Any], name: str, longest: int) -> str | None:
     return shorten(printable(value).strip(), longest) or None
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Sender:
     """This Archive, as it names itself in notifications."""

@@ -296,14 +296,19 @@ def _check_place(link: ProvenanceLink, before: Sequence[ProvenanceLink], labels:
         raise _refusal(link, number, "it is about {other}", other=str(said.labels.labels[0]))
     earlier = _last_release(before)
     if isinstance(said, Release):
-        if earlier is not None and said.giver != earlier.to:
-            raise _refusal(link, number, "{giver} did not have the Original", giver=str(said.giver))
-        if earlier is not None and said.at < earlier.at:
-            raise _refusal(link, number, "it is dated before the release that came before it")
-        if said.to == said.giver:
-            raise _refusal(link, number, "an Archive gives nothing to itself")
+        _check_giver(link, said, earlier)
     elif earlier is None or (said.by, said.manifest) != (earlier.to, earlier.manifest):
         raise _refusal(link, number, "it countersigns something else than the release before it")
+
+
+def _check_giver(link: ProvenanceLink, said: Release, earlier: Release | None) -> None:
+    """Raise `InvalidProvenance` unless the giver had the Original when it gave it away."""
+    if earlier is not None and said.giver != earlier.to:
+        raise _refusal(link, said.number, "{giver} did not have the Original", giver=str(said.giver))
+    if earlier is not None and said.at < earlier.at:
+        raise _refusal(link, said.number, "it is dated before the release that came before it")
+    if said.to == said.giver:
+        raise _refusal(link, said.number, "an Archive gives nothing to itself")
 
 
 def _check_signer(link: ProvenanceLink, before: Sequence[ProvenanceLink], is_key_of: IsKeyOf) -> None:

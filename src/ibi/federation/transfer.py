@@ -392,6 +392,7 @@ def _is_signer(kept: IncomingTransfer, is_key_of: IsKeyOf, who: Label, key: Publ
 
 
 def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> tuple[IncomingTransfer, ReceiverStep]:
+    """Return the step of the receiver after the sender sent a chain whose links follow from each other."""
     link = chain.links[kept.number - 1]
     said = link.said
     if not isinstance(said, Release) or said.giver != kept.giver or link.signer != kept.giver_key:
@@ -407,12 +408,19 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
         return _miss(kept, now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
     if ours is not None and ours.next_number > kept.number + 2:  # this Archive has given it on since
         return replace(kept, stage=ReceiverStage.TAKEN), KeepChain(ours)
-    chain = Chain(chain.links[: kept.number])  # the rest is the countersignature of this Archive itself
+    given = Chain(chain.links[: kept.number])  # the rest is the countersignature of this Archive itself
+    return _take_over(kept, here, given, said, now)
+
+
+def _take_over(
+    kept: IncomingTransfer, here: Here, chain: Chain, release: Release, now: int
+) -> tuple[IncomingTransfer, ReceiverStep]:
+    """Return the step of the receiver after a release to it that it believes. `chain` ends with the release."""
     order = compare_chains(here.chain.texts[: kept.number], chain.texts)
     if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
         return _miss(kept, now, "the release does not go on from what is known of the item here"), Rest()
     if here.in_doubt:
         return kept.delayed(now, "this Archive may have been put back from a backup"), Rest()
-    if here.state is not State.COPY or here.manifest != said.manifest:
-        return replace(kept, manifest=said.manifest), BringCopy(kept.source)
-    return kept, TakeOver(chain, said.manifest)
+    if here.state is not State.COPY or here.manifest != release.manifest:
+        return replace(kept, manifest=release.manifest), BringCopy(kept.source)
+    return kept, TakeOver(chain, release.manifest)

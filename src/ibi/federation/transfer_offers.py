@@ -35,40 +35,52 @@ def receive_offer(
     whether the signer is the home of the label in the resolver's register. Raise `TransferRefused` if the item cannot
     be taken over.
     """
-    _check_offer(offer, signer, here)
-    if offer.withdrawn and (kept is None or kept.giver_key != signer):
-        raise _make_refusal(offer, "there is no such transfer here")
-    has_token, agreed = agreed, agreed or was_accepted(offer, signer, here)
+    _check_offer(kept, offer, signer, here)
+    is_accepted = agreed or was_accepted(offer, signer, here)
+    if kept is not None and kept.giver_key != signer:
+        goes_first = is_accepted or is_home(offer, signer)
+        _check_free(kept, offer, signer, here, goes_first=goes_first)
     if kept is None or is_another(kept, offer, signer):
-        if kept is not None and kept.giver_key != signer:
-            goes_first = agreed or is_home(offer, signer)
-            _check_free(kept, offer, signer, here, goes_first=goes_first)
-        stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
-        return IncomingTransfer(
-            offer.labels,
-            offer.giver,
-            signer,
-            offer.url,
-            offer.number,
-            offer.manifest,
-            stage,
-            begun=offer.begun,
-            token=offer.token,
-            since=now,
-            network=network,
-        )
+        stage = ReceiverStage.ACCEPTED if is_accepted else ReceiverStage.WAITING
+        return _begin_transfer(offer, signer, stage, now, network)
     if kept.stage.is_final:
         return kept
     if offer.withdrawn:
-        if offer.begun < kept.begun:
-            return kept  # an offer of an earlier transfer came late, or another server sent it again
-        return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
+        return _withdraw(kept, offer)
     # Once a transfer is accepted, the Copy comes from the address that the librarian saw.
-    source = offer.url if has_token or kept.stage is ReceiverStage.WAITING else kept.source
-    begun = max(kept.begun, offer.begun)
-    kept = replace(kept, source=source, token=offer.token or kept.token, begun=begun, due=now)
+    source = offer.url if agreed or kept.stage is ReceiverStage.WAITING else kept.source
+    return _renew(replace(kept, source=source, due=now), offer, is_accepted=is_accepted)
+
+
+def _begin_transfer(offer: Offer, signer: PublicKey, stage: ReceiverStage, now: int, network: str) -> IncomingTransfer:
+    return IncomingTransfer(
+        offer.labels,
+        offer.giver,
+        signer,
+        offer.url,
+        offer.number,
+        offer.manifest,
+        stage,
+        begun=offer.begun,
+        token=offer.token,
+        since=now,
+        network=network,
+    )
+
+
+def _withdraw(kept: IncomingTransfer, offer: Offer) -> IncomingTransfer:
+    if offer.begun < kept.begun:
+        return kept  # an offer of an earlier transfer came late, or another server sent it again
+    return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
+
+
+def _renew(kept: IncomingTransfer, offer: Offer, *, is_accepted: bool) -> IncomingTransfer:
+    """Return the transfer after the sender sent the offer again. Where the item has changed since, the receiver
+    refreshes its Copy."""
+    kept = replace(kept, token=offer.token or kept.token, begun=max(kept.begun, offer.begun))
     if kept.stage is ReceiverStage.WAITING:
-        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
+        stage = ReceiverStage.ACCEPTED if is_accepted else ReceiverStage.WAITING
+        return replace(kept, manifest=offer.manifest, stage=stage)
     if offer.manifest != kept.manifest:
         return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED, attempts=0)
     return kept
@@ -111,13 +123,15 @@ def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
     return has_ended and (offer.begun > kept.begun or offer.released)
 
 
-def _check_offer(offer: Offer, signer: PublicKey, here: Here) -> None:
+def _check_offer(kept: IncomingTransfer | None, offer: Offer, signer: PublicKey, here: Here) -> None:
     if offer.giver in here.service.labels:
         raise _make_refusal(offer, "the sender calls itself by the name of this Archive")
     if here.is_original and not here.knows_release(offer.number, signer):
         raise _make_refusal(offer, "the Original is here")
     if here.state is State.DELETED:
         raise _make_refusal(offer, "it was deleted here, and an IBI that is gone never returns")
+    if offer.withdrawn and (kept is None or kept.giver_key != signer):
+        raise _make_refusal(offer, "there is no such transfer here")
 
 
 def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from operator import attrgetter
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from ibi.clock import Granularity
 from ibi.errors import ErrorKind, IbiError
@@ -64,6 +64,8 @@ def microseconds(instant: Instant, *, upwards: bool = False) -> int:
         return instant.seconds * _SECOND
     return instant.seconds * _SECOND + int(fraction[:6].ljust(6, "0")) + (upwards and len(fraction) > 6)
 
+
+_Value = TypeVar("_Value")
 
 GENESIS = "0" * 64
 """The hash of the preceding line in the first line."""
@@ -169,17 +171,12 @@ def decode(line: bytes, number: int) -> LogEntry:
 def _entry(fields: object) -> LogEntry:
     if not isinstance(fields, dict):
         raise TypeError("it is not an object")
-    granularity, after = fields.get("granularity"), fields.get("after")
-    ip = fields["ip"]
-    host_port, ip_port, number = fields["host_port"], fields["ip_port"], fields["number"]
-    who = fields["who"]
-    if not (isinstance(host_port, int) and isinstance(ip_port, int) and isinstance(number, int)):
-        raise TypeError("a port or number is not a number")
+    granularity, who = fields.get("granularity"), fields["who"]
+    ports = _read_number(fields["host_port"]), _read_number(fields["ip_port"])
+    number = _read_number(fields["number"])
     if not isinstance(who, list):
         raise TypeError("who is not a list")
-    identity = Identity(
-        str(fields["host"]), None if ip is None else str(ip), host_port, ip_port, sandbox=fields["sandbox"] is True
-    )
+    identity = Identity(str(fields["host"]), _unless_none(str, fields["ip"]), *ports, sandbox=fields["sandbox"] is True)
     identity.prefixes  # noqa: B018  (an identity that no label can name is refused here)
     kind = _kind(fields["kind"])
     if (kind == "mint") != (granularity is not None) or any(count < 1 for _, count in who):
@@ -190,10 +187,20 @@ def _entry(fields: object) -> LogEntry:
         identity,
         Instant.parse(str(fields["at"])),
         str(fields["previous"]),
-        None if after is None else Instant.parse(str(after)),
-        None if granularity is None else Granularity.parse(str(granularity)),
+        _unless_none(Instant.parse, fields.get("after")),
+        _unless_none(Granularity.parse, granularity),
         tuple((str(name), int(count)) for name, count in who),
     )
+
+
+def _read_number(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a port or number is not a number")
+    return value
+
+
+def _unless_none(read: Callable[[str], _Value], value: object) -> _Value | None:
+    return None if value is None else read(str(value))
 
 
 def _kind(text: object) -> Kind:

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
-from ibi.languages import message
+from ibi.translatable import message
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 _LONGEST_PART = 255

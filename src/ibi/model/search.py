@@ -10,8 +10,8 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.languages import message
 from ibi.model.item import Item
+from ibi.translatable import message
 
 MOST: Final = 20_000
 """Most matches that are ranked, counted and have numbered pages: a common word has more than a person reads.

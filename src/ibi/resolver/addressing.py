@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.label import Label
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.messages.identification import LabelForms
 from ibi.model.item import name_one_item
 from ibi.persistent_url import PersistentUrl

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.lru_cache import LruCache, TaggedLruCache, Tags
 from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList

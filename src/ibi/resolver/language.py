@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ibi.label import Label
-from ibi.languages import LanguageTag, Preference, chosen_language
+from ibi.language_choice import Preference, chosen_language
+from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.relation import Relation, Translation

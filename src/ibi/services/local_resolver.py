@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
 from ibi.archive.related_items import find_labelled, knows_all_related
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.messages.url_list import UrlList
 from ibi.messages.values import IpAddress

@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibi.errors import InvalidPersistentUrl, InvalidRelation
-from ibi.languages import (
-    COUNTRIES,
-    LANGUAGES,
-    TWO_LETTERS,
-    InvalidLanguageTag,
-    LanguageTag,
-    chosen_language,
-    preferences,
-)
+from ibi.language_choice import chosen_language, preferences
+from ibi.languages import COUNTRIES, LANGUAGES, TWO_LETTERS, InvalidLanguageTag, LanguageTag
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.outcome import Redirect

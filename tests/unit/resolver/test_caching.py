@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.label.search import home_prefix
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation

@@ -19,13 +19,13 @@ from typing import Final, TypeAlias
 import structlog
 
 from ibi.errors import IbiError, InvalidMessage
-from ibi.languages import message
 from ibi.messages.values import mail_address
 from ibi.model.account import Person, Role
 from ibi.model.draft import Review, ReviewAct, ReviewEntry
 from ibi.ports.accounts import People
 from ibi.ports.correspondence import Letter, Mailer
 from ibi.safe_text import printable, shorten
+from ibi.translatable import message
 
 _MOST_WAITING: Final = 200
 """Mails that wait to be sent. Further ones are dropped: a mail server that is away must not fill the memory."""

@@ -15,7 +15,6 @@ from ibi.archive.errors import UnknownVersion, VersionNotRestorable
 from ibi.archive.life_cycle import Updated
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.languages import message
 from ibi.model.content import Change, Keep, KeptObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft, Item
@@ -30,6 +29,7 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.deposits import Deposits, address_of
 from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.services.items.stored_item import DOC, ITEM, LOCAL, name_of
+from ibi.translatable import message
 
 _ITEM: Final = (
     "state",

@@ -13,7 +13,7 @@ from weakref import finalize
 import structlog
 
 from ibi.errors import IbiError
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration

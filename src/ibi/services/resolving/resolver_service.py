@@ -18,7 +18,7 @@ import structlog
 
 from ibi.errors import IbiError
 from ibi.label import Label
-from ibi.languages import Preference
+from ibi.language_choice import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word

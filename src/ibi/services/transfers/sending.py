@@ -32,21 +32,14 @@ from ibi.federation.transfer import (
 )
 from ibi.federation.transfer_messages import Offer, read_reply, sign_offer
 from ibi.label import Label, RepositoryName
-from ibi.languages import message
 from ibi.model.account import COMMAND, Actor
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
 from ibi.model.transfer import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.federation import (
-    NoTransferService,
-    PeerRefused,
-    PeerSilent,
-    TokenRefused,
-    TransferLedger,
-    TransferPeers,
-)
+from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
+from ibi.translatable import message
 
 _MOST_TURNS = 8
 """Steps of one transfer at a time. An Original that changes faster than it is copied waits for the next round."""

@@ -12,17 +12,10 @@ import msgspec
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.languages import message
-from ibi.model.search import (
-    MOST_COLLECTIONS,
-    CollectionExists,
-    CollectionFull,
-    CollectionSearch,
-    Facet,
-    ItemCollection,
-)
+from ibi.model.search import MOST_COLLECTIONS, CollectionExists, CollectionFull, CollectionSearch, Facet, ItemCollection
 from ibi.storage.database import DatabaseSession
 from ibi.storage.sqlite.state import StateStore
+from ibi.translatable import message
 
 MIGRATIONS: Final = (
     """

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.label import Label
-from ibi.languages import message
 from ibi.model.account import Scope
 from ibi.model.search import (
     LARGEST_PAGE,
@@ -38,6 +37,7 @@ from ibi.resources.collections import (
 )
 from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
+from ibi.translatable import message
 from ibi.web.api.authentication import Callers
 from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import by_method

@@ -14,7 +14,7 @@ from ibi.archive.counting import counted_resolution
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import FORMATS
 from ibi.errors import IbiError, InvalidPersistentUrl
-from ibi.languages import Preference, preferences
+from ibi.language_choice import Preference, preferences
 from ibi.messages.identification import LabelForms
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Deleted, LoopDetected, Missing, OriginalNotFound, Outcome, Redirect, RelatedItemMissing

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.datastructures import QueryParams
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.languages import message
+from ibi.translatable import message
 
 
 class PathNotFound(IbiError):

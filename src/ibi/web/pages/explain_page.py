@@ -16,7 +16,7 @@ from ibi.errors import InvalidInput, InvalidLabel, InvalidPersistentUrl
 from ibi.instant import MONTH_NAMES
 from ibi.label import Ibip, Label, RepositoryName, parse_any
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
-from ibi.languages import Preference, preferences
+from ibi.language_choice import Preference, preferences
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect

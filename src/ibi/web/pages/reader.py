@@ -26,13 +26,14 @@ from starlette.types import Receive, Scope
 from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf, csrf_of
 from ibi.errors import ErrorKind, IbiError
-from ibi.languages import LanguageTag, chosen_language, preferences
-from ibi.languages import message as message  # for all pages
+from ibi.language_choice import chosen_language, preferences
+from ibi.languages import LanguageTag
 from ibi.model.account import ROLE_SCOPE, Actor, Role, person_account
 from ibi.model.visibility import IpNetwork
 from ibi.services.accounts.sign_in import SignedIn, SignIn
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import beside
+from ibi.translatable import message as message
 from ibi.web.http.body import read_body
 from ibi.web.http.request import RawHeaders, address_text, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, PathNotFound, UnsupportedMediaType

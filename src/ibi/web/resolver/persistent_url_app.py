@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidPersistentUrl
-from ibi.languages import Preference, preferences
+from ibi.language_choice import Preference, preferences
 from ibi.lru_cache import LruCache
 from ibi.messages.answers import resolver_service
 from ibi.messages.values import decode_query

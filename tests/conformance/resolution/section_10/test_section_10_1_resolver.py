@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages import LabelForms, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl

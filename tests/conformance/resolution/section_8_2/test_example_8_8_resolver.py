@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import OriginalNotFound, Redirect

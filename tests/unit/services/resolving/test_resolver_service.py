@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ibi.label import Label, parse
-from ibi.languages import preferences
+from ibi.language_choice import preferences
 from ibi.messages import LabelForms, UrlRequest
 from ibi.model.registration import ClaimKind, Succession
 from ibi.persistent_url import PersistentUrl

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.languages import LanguageTag, Preference, chosen_language, preferences
+from ibi.language_choice import Preference, chosen_language, preferences
+from ibi.languages import LanguageTag
 
 
 def tag(text: str) -> LanguageTag | None:
