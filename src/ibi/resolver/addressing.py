@@ -115,7 +115,7 @@ class Addressing:
         if self._asks_all:
             return self._archives, ()
         if first:
-            return first, [archive for archive in self._archives if archive not in first]
+            return first, self._all_but(first)
         if authority.exists:
             return self._archives, ()
         likely = [archive for archive in self._routing.likely(label, now) if archive in self._archives]
@@ -125,7 +125,10 @@ class Addressing:
         if not likely or needs_all or self._needs_original:
             return self._archives, ()
         first = tuple(dict.fromkeys(likely))
-        return first, tuple(archive for archive in self._archives if archive not in first)
+        return first, self._all_but(first)
+
+    def _all_but(self, first: Sequence[ArchiveRef]) -> Sequence[ArchiveRef]:
+        return [archive for archive in self._archives if archive not in first]
 
 
 def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence[Question]) -> tuple[Label, ...]:
@@ -189,8 +192,7 @@ def _items_claimed(question: Question) -> list[LabelForms]:
     """
     originals = [each for each in question.heard if _claims_original(question, each)]
     claims = originals or question.heard
-    useful = [each for each in claims if _lead_of(question, each) is not None]
-    return [each.answer.ibi for each in useful or originals]
+    return [each.answer.ibi for each in _of_use(question, claims) or originals]
 
 
 def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:
@@ -216,20 +218,33 @@ def _sole_claim(
     only the home and trusted Archives are followed. If the home cannot tell whether it ever gave the label away, only
     the home and trusted Archives are followed (E62).
     """
+    heard = tuple(heard)
     if question.is_disclaimed and not follow_unproven:
-        heard = [each for each in heard if each.archive in question.authority.homes or _is_trusted(question, each)]
-    leads = {each.archive: _lead_of(question, each) for each in heard}
-    useful = tuple(each for each in heard if leads[each.archive] is not None)
-    claims = tuple(each for each in useful if _claims_original(question, each))
+        heard = _of_home_or_trusted(question, heard)
+    useful = _of_use(question, heard)
     if question.successors and not follow_unproven:
-        return tuple(each for each in useful if each.archive in question.authority.homes or _is_trusted(question, each))
+        return _of_home_or_trusted(question, useful)
+    claims = tuple(each for each in useful if _claims_original(question, each))
     if claims:
-        agree = _agree([leads[each.archive] for each in claims]) or _name_one_edition(question, claims)
-        return claims if agree or follow_unproven else ()
+        return claims if follow_unproven or _agree(question, claims) else ()
     # If no Archive has the wanted entry, the Archive that has the item is asked for less, and reports what it lacks.
-    useful = useful or tuple(heard)
-    own = tuple(each for each in useful if each.archive in question.deciders or each.archive in question.trusted)
-    return own or (useful if len(useful) == 1 or follow_unproven else ())
+    return _sole_copy(question, useful or heard, follow_unproven=follow_unproven)
+
+
+def _sole_copy(
+    question: Question, copies: tuple[ReceivedAnswer, ...], *, follow_unproven: bool
+) -> tuple[ReceivedAnswer, ...]:
+    own = tuple(each for each in copies if each.archive in question.deciders or each.archive in question.trusted)
+    return own or (copies if len(copies) == 1 or follow_unproven else ())
+
+
+def _of_home_or_trusted(question: Question, heard: Sequence[ReceivedAnswer]) -> tuple[ReceivedAnswer, ...]:
+    return tuple(each for each in heard if each.archive in question.authority.homes or _is_trusted(question, each))
+
+
+def _of_use(question: Question, heard: Sequence[ReceivedAnswer]) -> tuple[ReceivedAnswer, ...]:
+    """Return the answers that have the URL or a pointer."""
+    return tuple(each for each in heard if _lead_of(question, each) is not None)
 
 
 def _lead_of(question: Question, heard: ReceivedAnswer) -> Match | Referral | None:
@@ -237,12 +252,14 @@ def _lead_of(question: Question, heard: ReceivedAnswer) -> Match | Referral | No
     return None if hearing is None else hearing.best
 
 
-def _agree(leads: Sequence[Match | Referral | None]) -> bool:
-    """Return whether there is only one lead, or all leads point to the same item."""
-    first, *others = leads
-    if not isinstance(first, Referral):
-        return not others
-    return all(
+def _agree(question: Question, claims: Sequence[ReceivedAnswer]) -> bool:
+    """Return whether there is only one claim, or all claims point to the same item."""
+    return len(claims) == 1 or _name_one_lead(question, claims) or _name_one_edition(question, claims)
+
+
+def _name_one_lead(question: Question, claims: Sequence[ReceivedAnswer]) -> bool:
+    first, *others = (_lead_of(question, each) for each in claims)
+    return isinstance(first, Referral) and all(
         isinstance(each, Referral) and each.wanted == first.wanted and name_one_item(each.forms, first.forms)
         for each in others
     )

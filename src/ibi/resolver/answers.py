@@ -56,8 +56,13 @@ class ReceivedAnswer(NamedTuple):
         return later is not None and name_one_item(later, self.answer.ibi)
 
     @property
+    def later_edition(self) -> LabelForms | None:
+        """The next edition that the answer names; the item as its own next edition does not count."""
+        return None if self.succeeds_itself else self.answer.next_edition
+
+    @property
     def knows_more(self) -> bool:
-        """True if the answer names a later edition; the item as its own next edition does not count."""
+        """True if the answer names a later edition."""
         return self.answer.next_edition is not None and not self.succeeds_itself
 
     @property
@@ -202,7 +207,7 @@ class AnswerSet(NamedTuple):
         relation = self.wanted.relation
         if not self.heard or self.has_next_edition or self.wanted.beginning is not None:
             return
-        if not all(self._with_only(heard).leads_anywhere for heard in self.heard):
+        if not all(AnswerSet(self.wanted, (heard,), self.preferences, None).leads_anywhere for heard in self.heard):
             for beginning in self.wanted.beginnings:
                 yield Referral(forms, beginning, Reason.BEGINNING)
         if relation.begins_with_last_edition:
@@ -213,9 +218,6 @@ class AnswerSet(NamedTuple):
         for index in self.choice(self._groups()[0]).undecided:
             if self.wanted.only[index] is None:
                 yield Referral(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
-
-    def _with_only(self, heard: ReceivedAnswer) -> AnswerSet:
-        return AnswerSet(self.wanted, (heard,), self.preferences, None)
 
     def choice(self, group: Sequence[ReceivedAnswer]) -> LanguageChoice:
         if not self.wanted.relation.open_translations:
@@ -334,15 +336,15 @@ class AnswerSet(NamedTuple):
                 continue
             rest = choice.rest_after(len(prefix.steps))
             yield from (Referral(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named_items(equals, prefix))
-        # (c) ibi<R>, unless it is metadata in a format: an item gives that only for another item
-        if wanted.relation.steps and not undecided and not wanted.relation.ends_in_metadata_format:
+        # (c) ibi<R>
+        if not undecided and wanted.leads_to_an_item:
             for heard, entry, forms in _named_items(equals, wanted.relation):
                 yield later_than(heard, entry) or Referral(forms, Wanted(), Reason.RELATED, heard)
         # (d) ibi.nextedition, with the wanted relation unchanged
         if wanted.relation.begins_with_last_edition:
             for heard in equals:
-                if heard.answer.next_edition is not None and not heard.succeeds_itself:
-                    yield Referral(heard.answer.next_edition, self.wanted.whole, Reason.NEXT_EDITION, heard)
+                if (later := heard.later_edition) is not None:
+                    yield Referral(later, self.wanted.whole, Reason.NEXT_EDITION, heard)
 
 
 def is_unreadable(archive: ArchiveRef, answer: UrlList, wanted: Wanted, preferences: Sequence[Preference]) -> bool:

@@ -40,6 +40,11 @@ class Wanted:
         return self.relation if self.beginning is None else Relation(self.relation.steps[: self.beginning])
 
     @property
+    def leads_to_an_item(self) -> bool:
+        """True for a relation to another item. Metadata in a format is no item: an item gives it of another one."""
+        return bool(self.relation.steps) and not self.relation.ends_in_metadata_format
+
+    @property
     def whole(self) -> Wanted:
         """The same relation, asked for as a whole."""
         return self if self.beginning is None else Wanted(self.relation, self.only)

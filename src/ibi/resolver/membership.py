@@ -461,6 +461,10 @@ class RegistrationChange:
             networks=tuple({*found.networks, *self.add_networks} - self.remove_networks),
             admin_mail=self.admin_mail or found.admin_mail,
         )
+        return self._mark_lost(after, now)
+
+    def _mark_lost(self, after: Registration, now: Instant) -> Registration:
+        """Return the registration, lost if this change says so. Without a successor, none is lost."""
         if self.lost:
             return after.as_lost(now)
         return replace(after, lost=None) if self.lost is False or after.successor is None else after

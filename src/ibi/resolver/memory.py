@@ -194,12 +194,9 @@ class Memory:
         known = self._beliefs.deletion(hop.label)
         if hop.word is Word.GIVEN and known is not None:
             self._beliefs.forget_deletion(hop.label)
-        told = (each for each in hop.reports if each.archive in hop.deciders and isinstance(each.said, Deletion))
-        said = next(filter(_has_said, told), None)
-        if hop.word is Word.DELETED and said is not None and (known is None or known.when is None):
-            when = said.said.timestamp if isinstance(said.said, Deletion) else None
-            deletion = KnownDeletion(said.archive.service.labels[0], None if when is None else when.seconds)
-            if deletion != known:
+        if hop.word is Word.DELETED and (known is None or known.when is None):
+            deletion = _deletion_of(hop)
+            if deletion is not None and deletion != known:
                 self._beliefs.record_deletion(hop.label, deletion, self.today)
 
     def recall(self, outcome: Outcome) -> Outcome:
@@ -323,6 +320,15 @@ class Memory:
 
 def _has_chosen(hop: Hop) -> bool:
     return any(report.verdict is Verdict.CHOSEN for report in hop.reports)
+
+
+def _deletion_of(hop: Hop) -> KnownDeletion | None:
+    """Return the deletion that an Archive reported that decides."""
+    for report in hop.reports:
+        if report.archive in hop.deciders and isinstance(report.said, Deletion) and _has_said(report):
+            when = report.said.timestamp
+            return KnownDeletion(report.archive.service.labels[0], None if when is None else when.seconds)
+    return None
 
 
 def _has_said(report: Report) -> bool:

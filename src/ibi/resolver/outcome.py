@@ -324,8 +324,7 @@ def find_deletion(question: Question) -> Deleted | None:
     only if no answer has a believed URL, and no holder is known.
     """
     copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
-    has_home = question.has_home
-    deciders = question.deciders if has_home or question.holder is None else (question.holder,)
+    has_home, deciders = question.has_home, _deciders_of_deletion(question)
     believed = [
         (archive, deletion)
         for archive, deletion in question.deletions
@@ -336,6 +335,10 @@ def find_deletion(question: Question) -> Deleted | None:
     archive, deletion = believed[0]
     silence = Silence() if archive in deciders else silence_of(question)
     return Deleted(question.label, archive, deletion.timestamp, copies, silence)
+
+
+def _deciders_of_deletion(question: Question) -> tuple[ArchiveRef, ...]:
+    return question.deciders if question.has_home or question.holder is None else (question.holder,)
 
 
 def _not_there(question: Question, label: Label) -> Outcome:
@@ -434,12 +437,10 @@ def confirm_not_found(
     could. The item is the one that was asked for, or the one to which it led. For an item with a home, the resolution
     itself has decided.
     """
-    if isinstance(outcome, NotFound):
-        label, silence = outcome.label, outcome.silence
-    elif isinstance(outcome, RelatedItemMissing) and outcome.missing in (Missing.ITEM, Missing.ADDRESS):
-        label, silence = outcome.at, outcome.silence
-    else:
+    label = _unfound_label(outcome)
+    if label is None or not isinstance(outcome, NotFound | RelatedItemMissing):
         return outcome
+    silence = outcome.silence
     if silence.is_complete or any(hop.word is not Word.NO_HOME for hop in trace.hops if hop.label == label):
         return outcome
     home = expected(label)
@@ -448,6 +449,15 @@ def confirm_not_found(
     missed = silence.silent if home is None else (home,)
     reports = [report for hop in trace.hops for report in hop.reports if report.archive in missed]
     return NoArchiveAnswered(label, silence, home, timed_out=any(map(_was_late, reports)))
+
+
+def _unfound_label(outcome: Outcome) -> Label | None:
+    """Return the label that no Archive knows: the one that was asked for, or the one to which it led."""
+    if isinstance(outcome, NotFound):
+        return outcome.label
+    if isinstance(outcome, RelatedItemMissing) and outcome.missing in (Missing.ITEM, Missing.ADDRESS):
+        return outcome.at
+    return None
 
 
 def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:
@@ -468,11 +478,7 @@ def _was_late(report: Report) -> bool:
 def judge_originals(question: Question, located: Sequence[Match]) -> Match | OriginalDisputed | OriginalNotFound:
     """Return the Original if exactly one Archive claims it. Two claims are a dispute."""
     claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
-    for each in located:
-        note = question.notes[each.heard.archive]
-        if note.verdict is Verdict.OUTRANKED:
-            is_claim = each.entry.state is State.ORIGINAL
-            note.verdict = Verdict.DISPUTED if is_claim else Verdict.NOT_THE_ORIGINAL
+    _note_verdicts(question, located)
     if len(claims) == 1:
         return next(iter(claims.values()))
     if claims:
@@ -487,3 +493,11 @@ def judge_originals(question: Question, located: Sequence[Match]) -> Match | Ori
         away=question.unreachable if question.has_home else question.authority.absent_holder,
         timed_out=_took_too_long(question),
     )
+
+
+def _note_verdicts(question: Question, located: Sequence[Match]) -> None:
+    for each in located:
+        note = question.notes[each.heard.archive]
+        if note.verdict is Verdict.OUTRANKED:
+            is_claim = each.entry.state is State.ORIGINAL
+            note.verdict = Verdict.DISPUTED if is_claim else Verdict.NOT_THE_ORIGINAL

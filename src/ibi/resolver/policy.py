@@ -294,10 +294,11 @@ class WaitPolicy:
         word = question.word
         if word is Word.GIVEN:
             return self.is_home_heard(question, now)
-        if word is Word.AWAITED and self._stands_in(question, lead, now):
-            return True
-        if word is Word.AWAITED and not self.is_home_given_up(question, now):
-            return False
+        if word is Word.AWAITED:
+            if self._stands_in(question, lead, now):
+                return True
+            if not self.is_home_given_up(question, now):
+                return False
         if word is Word.NOT_HERE or not question.label.is_dated:
             return self.is_settled(question, now)
         if self.is_settled(question, now):

@@ -99,29 +99,52 @@ def choose_register(
     Keys that it named as its successors count like it. A replaced key, by `own_changes` or by those of a register,
     counts only for registers from before the replacement.
     """
-    read = [_read_offer(offer) for offer in offers]
-    found = [(offer.source, register) for offer, register in zip(offers, read, strict=True) if register is not None]
-    trusted = (named,) if named is not None else _trusted_keys(offers, [register for _, register in found], own)
-    signed = [each for each in found if _is_signed(each[1], trusted)]
-    changes = {*own_changes, *(change for _, register in signed for change in register.changes)}
-    counts = [each for each in signed if not _is_late(each[1], changes)]
-    late = {register.text for _, register in signed if _is_late(register, changes)}
-    if not counts:
-        servers = ", ".join(offer.source for offer in offers)
-        reasons = [f"{offer.source}: {_why_not(offer, register)}" for offer, register in zip(offers, read, strict=True)]
-        raise NoRegisterFound(servers=servers, reason="; ".join(reasons))
-    newest_source, newest = max(counts, key=lambda each: each[1].issued)
-    for source, register in counts:
+    read = [(offer, _read(offer.statement)) for offer in offers]
+    registers = [register for _, register in read if register is not None]
+    keys = (named,) if named is not None else _trusted_keys(offers, registers, own)
+    trust = _Trust.among(registers, keys, own_changes)
+    counting = [(offer.source, register) for offer, register in read if register is not None and trust.counts(register)]
+    if not counting:
+        raise _none_counts(read)
+    newest = _find_newest(counting)
+    judged = tuple(_judge_source(offer, register, newest, trust) for offer, register in read)
+    formers = filter(None, (_read(offer.former) for offer in offers))
+    earlier = [*(register for _, register in counting), *filter(trust.counts, formers)]
+    return ChosenRegister(newest, judged, tuple(_find_lost(newest, earlier)))
+
+
+class _Trust(NamedTuple):
+    """The keys whose registers count, and the changes by which keys were replaced."""
+
+    keys: tuple[PublicKey, ...]
+    changes: frozenset[str]
+
+    @classmethod
+    def among(
+        cls, registers: Iterable[SignedRegister], keys: tuple[PublicKey, ...], own_changes: Iterable[str]
+    ) -> _Trust:
+        signed = [register for register in registers if _is_signed(register, keys)]
+        return cls(keys, frozenset({*own_changes, *(change for register in signed for change in register.changes)}))
+
+    def has_signed(self, register: SignedRegister) -> bool:
+        return _is_signed(register, self.keys)
+
+    def is_late(self, register: SignedRegister) -> bool:
+        """Return whether its key was replaced before it was issued: the key may have leaked."""
+        replaced = replaced_at(register.signer, self.changes)
+        return replaced is not None and register.issued > replaced
+
+    def counts(self, register: SignedRegister) -> bool:
+        return self.has_signed(register) and not self.is_late(register)
+
+
+def _find_newest(counting: Sequence[tuple[str, SignedRegister]]) -> SignedRegister:
+    """Return the newest register. Raise `RegistersContradict` if there is another one of the same time."""
+    first, newest = max(counting, key=lambda each: each[1].issued)
+    for source, register in counting:
         if register.issued == newest.issued and register.text != newest.text:
-            raise RegistersContradict(first=newest_source, second=source, issued=Instant(newest.issued))
-    judged = [
-        _judge_source(offer, register, newest, trusted, is_late=register is not None and register.text in late)
-        for offer, register in zip(offers, read, strict=True)
-    ]
-    formers = [former for offer in offers if (former := _read(offer.former)) is not None]
-    before = (each for each in formers if _is_signed(each, trusted) and not _is_late(each, changes))
-    earlier = [*(register for _, register in counts), *before]
-    return ChosenRegister(newest, tuple(judged), tuple(_find_lost(newest, earlier)))
+            raise RegistersContradict(first=first, second=source, issued=Instant(newest.issued))
+    return newest
 
 
 def _find_lost(newest: SignedRegister, earlier: Iterable[SignedRegister]) -> Iterator[LostArchive]:
@@ -134,21 +157,11 @@ def _find_lost(newest: SignedRegister, earlier: Iterable[SignedRegister]) -> Ite
                 yield LostArchive(listed, register.issued)
 
 
-def _read_offer(offer: OfferedRegister) -> SignedRegister | None:
-    return _read(offer.statement)
-
-
 def _read(statement: str | None) -> SignedRegister | None:
     try:
         return None if statement is None else read_register(statement)
     except InvalidStatement:
         return None
-
-
-def _is_late(register: SignedRegister, changes: Iterable[str]) -> bool:
-    """Return whether its key was replaced before it was issued: the key may have leaked."""
-    replaced = replaced_at(register.signer, changes)
-    return replaced is not None and register.issued > replaced
 
 
 def _is_signed(register: SignedRegister, trusted: Iterable[PublicKey]) -> bool:
@@ -166,15 +179,26 @@ def _trusted_keys(
     latest = [each.signer for each in registers if signers <= {each.signer, *former_keys(each.signer, each.changes)}]
     if registers and not latest:
         raise RegisterKeyUnknown(reason=f"The Archives disagree: their registers are signed by {_words(signers)}")
-    if len(registers) < len(offers):
-        silent = [offer.source for offer in offers if _read_offer(offer) is None]
+    _check_witnesses(offers)
+    return tuple(dict.fromkeys((*latest, *signers)))
+
+
+def _check_witnesses(offers: Sequence[OfferedRegister]) -> None:
+    """Raise `RegisterKeyUnknown` unless all that were named sent a register, and at least two Archives did."""
+    silent = [offer.source for offer in offers if _read(offer.statement) is None]
+    if silent:
         raise RegisterKeyUnknown(reason=f"Not all that were named agree: {', '.join(silent)} sent no register")
     if len({offer.source for offer in offers}) < _FEWEST:
         raise RegisterKeyUnknown(reason="One Archive alone cannot vouch for it; name a second one with --from")
     if len({offer.keeper for offer in offers if offer.keeper is not None}) < _FEWEST:
         reason = "Those that were named did not prove that they are two Archives, each with a key of its own"
         raise RegisterKeyUnknown(reason=reason)
-    return tuple(dict.fromkeys((*latest, *signers)))
+
+
+def _none_counts(read: Sequence[tuple[OfferedRegister, SignedRegister | None]]) -> NoRegisterFound:
+    servers = ", ".join(offer.source for offer, _ in read)
+    reasons = "; ".join(f"{offer.source}: {_why_not(offer, register)}" for offer, register in read)
+    return NoRegisterFound(servers=servers, reason=reasons)
 
 
 def _words(keys: Iterable[PublicKey]) -> str:
@@ -191,17 +215,15 @@ def _judge_source(
     offer: OfferedRegister,
     register: SignedRegister | None,
     newest: SignedRegister,
-    trusted: Sequence[PublicKey],
-    *,
-    is_late: bool,
+    trust: _Trust,
 ) -> JudgedSource:
     if register is None:
         verdict = SourceVerdict.MISSING if offer.statement is None else SourceVerdict.INVALID
         return JudgedSource(offer.source, verdict, _why_not(offer, register))
     facts = register.issued, len(register.archives)
-    if not _is_signed(register, trusted):
+    if not trust.has_signed(register):
         return JudgedSource(offer.source, SourceVerdict.OTHER_KEY, _why_not(offer, register), *facts)
-    if is_late:
+    if trust.is_late(register):
         reason = f"signed by the key {register.signer}, which had been replaced"
         return JudgedSource(offer.source, SourceVerdict.OTHER_KEY, reason, *facts)
     if register.text == newest.text:

@@ -44,19 +44,27 @@ def outranking(
         return Outranking.HOLDER
     if relation.begins_with_last_edition and better.knows_more and not heard.knows_more:
         return Outranking.LATER_EDITION
-    if relation.open_translations:
-        return None
+    return None if relation.open_translations else _by_url(heard, better, relation, among)
+
+
+def _by_url(
+    heard: ReceivedAnswer, better: ReceivedAnswer, relation: Relation, among: Sequence[ReceivedAnswer]
+) -> Outranking | None:
     ours, theirs = _entry_with_url(heard, relation), _entry_with_url(better, relation)
-    if ours is None and theirs is not None:
-        return Outranking.URL
-    if ours is None or theirs is None:
+    if theirs is None:
         return _by_age(heard, better)
-    if ours.ibi is not None and theirs.ibi is not None and not name_one_item(ours.ibi, theirs.ibi):
+    if ours is None:
+        return Outranking.URL
+    if _name_two_items(ours, theirs):
         return None
     if ours.state is not theirs.state:
         return Outranking.ORIGINAL if theirs.state is State.ORIGINAL else None
     age = _by_age(heard, better) if theirs.state is State.ORIGINAL else None
-    return age or (Outranking.SOONER if among.index(better) < among.index(heard) else None)
+    return age or _by_arrival(heard, better, among)
+
+
+def _name_two_items(ours: UrlEntry, theirs: UrlEntry) -> bool:
+    return ours.ibi is not None and theirs.ibi is not None and not name_one_item(ours.ibi, theirs.ibi)
 
 
 def _entry_with_url(heard: ReceivedAnswer, relation: Relation) -> UrlEntry | None:
@@ -66,6 +74,10 @@ def _entry_with_url(heard: ReceivedAnswer, relation: Relation) -> UrlEntry | Non
 
 def _by_age(heard: ReceivedAnswer, better: ReceivedAnswer) -> Outranking | None:
     return Outranking.LONGER if better.archive.registered < heard.archive.registered else None
+
+
+def _by_arrival(heard: ReceivedAnswer, better: ReceivedAnswer, among: Sequence[ReceivedAnswer]) -> Outranking | None:
+    return Outranking.SOONER if among.index(better) < among.index(heard) else None
 
 
 class Failure(StrEnum):
