@@ -20,10 +20,12 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.addressing import Addressing, answers_that_count, claims_to_show, trusted_elsewhere
+from ibi.resolver.addressing import Addressing
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
+from ibi.resolver.claims import claims_to_show
 from ibi.resolver.language import Wanted
+from ibi.resolver.leads import LeadChoice
 from ibi.resolver.outcome import (
     Deleted,
     Outcome,
@@ -72,15 +74,16 @@ class Resolution:
         policy: Policy = _POLICY,
     ) -> None:
         self._url, self._clients = url, clients
-        self._archives = tuple(dict.fromkeys(archives)) if len(archives) > 1 else tuple(archives)
+        archives = tuple(dict.fromkeys(archives)) if len(archives) > 1 else tuple(archives)
         # E21: `ibiurl.language` overrides the languages of the browser.
         self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
         self._base, self._policy = base, policy
         latest = None if today is None else int(today) + policy.latest_date
         self._deadline = now + policy.budget
         self._now = now
-        self._addressing = Addressing(self._archives, routing, latest, policy, needs_original=url.required_original)
+        self._addressing = Addressing(archives, routing, latest, policy, needs_original=url.required_original)
         self._way = SearchPath(url.label, policy)
+        self._leads = LeadChoice(url, self._preferences, policy, self._way)
         self._questions: list[Question] = []
         self._current: Question | None = None
         self._reopened: list[Question] = []
@@ -139,7 +142,9 @@ class Resolution:
         note.final = final if answer is None else None
         if self._outcome is not None:
             note.verdict = Verdict.LATE
-        elif answer is None:
+            self._advance(now)
+            return
+        if answer is None:
             note.verdict = Verdict.EMPTY
             question.release(archive)  # R §5.2: it has transferred the item away
         elif (rule := broken_rule(ArchiveClaim(archive, question.label, answer), self._policy.rules)) is not None:
@@ -148,10 +153,9 @@ class Resolution:
             note.verdict, note.failure = Verdict.FAILED, Failure.UNREADABLE
         else:
             self._believe(question, archive, answer, note)
-        if transferred_to is not None and note.verdict is not Verdict.DISBELIEVED and self._outcome is None:
+        if transferred_to is not None and note.verdict is not Verdict.DISBELIEVED:
             self._pass_on(question, archive, transferred_to, now)
-        if self._outcome is None:
-            self._return_to(question, archive)
+        self._return_to(question, archive)
         self._advance(now)
 
     def _is_of_no_use(self, archive: ArchiveRef, answer: UrlList, question: Question) -> bool:
@@ -216,7 +220,7 @@ class Resolution:
         child = path[path.index(question) + 1]
         if child.pointed_by is not None and child.pointed_by in question.deciders:
             return
-        lead = self._hearing(question).best
+        lead = self._leads.hearing(question).best
         if isinstance(lead, Referral) and lead.forms == child.forms and lead.wanted == child.wanted:
             return
         self._current = question
@@ -227,16 +231,20 @@ class Resolution:
             self._take_first_answer()
         if self._outcome is None and now >= self._deadline:
             self._outcome = self._at_deadline()
-        while self._outcome is None and self._confirmation is None:
+        while not self._is_held_up:
             if self._current is None:
                 if not self._reopened:
                     break
                 self._current = self._reopened.pop()
             if not self._move(self._current, now):
                 return
-        is_over = self._outcome is not None or self._confirmation is not None
-        if not is_over and not any(question.pending for question in self._questions):
+        if not self._is_held_up and not any(question.pending for question in self._questions):
             self._outcome = self._verdict()
+
+    @property
+    def _is_held_up(self) -> bool:
+        """True if there is an outcome, or an Archive is asked again about it."""
+        return self._outcome is not None or self._confirmation is not None
 
     def _path(self) -> tuple[Question, ...]:
         return () if self._current is None else (*self._current.path, self._current)
@@ -247,45 +255,35 @@ class Resolution:
             self._ask_others(question, now)
         if question.deletions and (question.word is Word.DELETED or question.holder_deletion is not None):
             return self._end_deleted(question, now)
-        if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
+        if question.reason is Reason.NO_NEXT_EDITION and self._leads.hearing(question.path[-1]).has_next_edition:
             self._current = question.path[-1]  # an Archive knows of one after all
             return True
         step = self._original(question, now) if self._url.required_original else self._lead(question, now)
-        is_over = self._outcome is not None or self._confirmation is not None
-        if step is None and not is_over and self._is_settled(question, now):
-            step = self._last_resort(question)
-            if step is None and question.word is Word.AWAITED:
-                return False
-            if step is None and question.word is Word.GIVEN and question.may_be_offered_elsewhere:
-                if not self._have_others_answered(question, now):
-                    return False
-                step = self._lead_from_others(question)
-            if step is None:
-                if not self._ask_again_in_vain(question):
-                    self._give_up(question)
-                return True
+        if step is not None:
+            self._take(step, question, now)
+            return True
+        return not self._is_held_up and self._is_settled(question, now) and self._go_on_without(question, now)
+
+    def _take(self, step: Match | Referral, question: Question, now: float) -> None:
         if isinstance(step, Match):
             self._choose(question, step)
-        elif step is not None and not self._turns_back(question):
+        elif not self._turns_back(question):
             self._ask(step, question, now)
-        return step is not None
 
-    def _last_resort(self, question: Question) -> Referral | None:
-        """Return the next question about the item itself; None if there is none.
-
-        If a beginning of the relation led on, the languages were chosen on that way. If it named a later edition, there
-        is one.
-        """
-        asked = (each for each in self._questions if each.reason is Reason.BEGINNING and each.whole is question)
-        of_beginnings = [self._hearing(each) for each in asked]
-        led_on = any(isinstance(hearing.best, Referral) for hearing in of_beginnings)
-        in_vain = {Reason.BEGINNING, Reason.ANY_LANGUAGE, Reason.NO_TRANSLATION} if led_on else set()
-        if any(hearing.has_next_edition for hearing in of_beginnings):
-            in_vain.add(Reason.NO_NEXT_EDITION)
-        for resort in self._hearing(question).last_resorts(question.forms):
-            if resort.reason not in in_vain and self._way.may_follow(resort, question):
-                return resort
-        return None
+    def _go_on_without(self, question: Question, now: float) -> bool:
+        """Take one step from a question whose answers that count lead nowhere; return False if it must wait."""
+        step: Match | Referral | None = self._leads.last_resort(question, self._questions)
+        if step is None and question.word is Word.AWAITED:
+            return False
+        if step is None and question.word is Word.GIVEN and question.may_be_offered_elsewhere:
+            if not self._have_others_answered(question, now):
+                return False
+            step = self._leads.from_others(question)
+        if step is not None:
+            self._take(step, question, now)
+        elif not self._ask_again_in_vain(question):
+            self._give_up(question)
+        return True
 
     def _ask_others(self, question: Question, now: float) -> None:
         """Put the question to the Archives that were not asked yet, if it is time for them."""
@@ -304,17 +302,6 @@ class Resolution:
             self._outbox += question.ask(now, ask_all=True)
         return self._patience.is_settled(question, now)
 
-    def _lead_from_others(self, question: Question) -> Match | Referral | None:
-        heard = trusted_elsewhere(question, follow_unproven=self._policy.follow_unproven)
-        hearing = AnswerSet(question.wanted, heard, self._preferences, None, self._way.misled)
-        for lead in hearing.leads():
-            if isinstance(lead, Referral):
-                if self._way.may_follow(lead, question):
-                    return lead
-            elif not self._url.required_original or lead.entry.state is State.ORIGINAL:
-                return lead
-        return None
-
     def _is_settled(self, question: Question, now: float) -> bool:
         """Return whether the question need not wait for more answers.
 
@@ -331,7 +318,7 @@ class Resolution:
             return True
         if not self._url.required_original or question.waiting or not self._patience.may_count(question, now):
             return False
-        hearing = self._hearing(question)
+        hearing = self._leads.hearing(question)
         return not (hearing.originals() or hearing.set_aside())
 
     def _is_time_for_all(self, question: Question, now: float) -> bool:
@@ -354,32 +341,8 @@ class Resolution:
             self._outcome = find_deletion(question)
         return True
 
-    def _hearing(self, question: Question) -> AnswerSet:
-        """Return all valid answers to a question that count."""
-        heard = self._counted_answers(question)
-        if question.whole.reason is Reason.NO_NEXT_EDITION:
-            # An Archive that was silent when the last edition was asked for may know a later one than it says here.
-            heard = tuple(each for each in heard if not question.whole.path[-1].may_know_more(each.archive))
-        holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
-        return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
-
-    def _counted_answers(self, question: Question) -> tuple[ReceivedAnswer, ...]:
-        return answers_that_count(question, follow_unproven=self._policy.follow_unproven)
-
-    def _first_lead(self, question: Question) -> Match | Referral | None:
-        if not question.heard:
-            return None
-        for lead in self._hearing(question).leads():
-            if isinstance(lead, Match) or self._way.may_follow(lead, question):
-                return lead
-        return None
-
-    def _first_pointer(self, question: Question) -> Referral | None:
-        pointers = self._hearing(question).pointers()
-        return next((pointer for pointer in pointers if self._way.may_follow(pointer, question)), None)
-
     def _lead(self, question: Question, now: float) -> Match | Referral | None:
-        lead = self._first_lead(question)
+        lead = self._leads.first(question)
         return lead if lead is not None and self._patience.may_take(question, lead, now) else None
 
     def _original(self, question: Question, now: float) -> Referral | None:
@@ -390,10 +353,10 @@ class Resolution:
         """
         if not self._patience.may_count_originals(question, now):
             return None
-        hearing = self._hearing(question)
+        hearing = self._leads.hearing(question)
         if not hearing.has_believed_original:
             # An Archive with a Copy may know the IBI under which another has the Original.
-            pointer = self._first_pointer(question)
+            pointer = self._leads.first_pointer(question)
             if pointer is not None:
                 return pointer
         if question.pending and question.word is not Word.GIVEN:
@@ -422,23 +385,11 @@ class Resolution:
         nearer = [each for each in self._questions if len(each.path) < len(question.path)]
         for earlier in sorted(nearer, key=lambda each: len(each.path)):
             turn = question.number, earlier.number
-            if turn not in self._turns and self._leads_elsewhere(earlier, question):
+            if turn not in self._turns and self._leads.leads_elsewhere(earlier, question):
                 self._turns.add(turn)
                 self._reopened.append(question)
                 self._current = earlier
                 return True
-        return False
-
-    def _leads_elsewhere(self, earlier: Question, question: Question) -> bool:
-        """Return whether the first lead of an earlier question is worth turning back for."""
-        misled = 0 if question.pointed_by is None else self._way.misled.get(question.pointed_by, 0)
-        for lead in self._hearing(earlier).first_leads():
-            if isinstance(lead, Referral):
-                if self._way.may_follow(lead, earlier):
-                    return lead.heard is not None and self._way.misled.get(lead.heard.archive, 0) <= misled
-            elif not self._url.required_original:
-                # A Copy was there all the time. It was not taken because more may come.
-                return lead.entry.state is State.ORIGINAL
         return False
 
     def _ask(self, step: Referral, parent: Question | None, now: float) -> None:
@@ -491,7 +442,7 @@ class Resolution:
         The item may not be open to every reader of that network. Each Archive is asked again in this way once, whatever
         the question.
         """
-        for heard in self._counted_answers(question):
+        for heard in self._leads.counted(question):
             note = question.notes[heard.archive]
             is_of_use = note.hearing is not None and note.hearing.leads_anywhere
             if self._may_ask_again(note) and not is_of_use and heard.archive not in self._asked_in_vain:
@@ -514,7 +465,7 @@ class Resolution:
         self._patience.slow |= question.pending
         self._way.note_misled(question)
         tells_nothing = question.reason is Reason.BEGINNING and not question.heard and not question.silent
-        if not tells_nothing and len(self._hearing(question).heard) == len(self._counted_answers(question)):
+        if not tells_nothing and len(self._leads.hearing(question).heard) == len(self._leads.counted(question)):
             self._given_up.append(question)  # answers that do not count here came too late for the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:
@@ -525,7 +476,7 @@ class Resolution:
     def _at_deadline(self) -> Outcome:
         """Return the result so far, from the deepest question first."""
         for question in reversed(self._questions):
-            hearing = self._hearing(question)
+            hearing = self._leads.hearing(question)
             if self._url.required_original:
                 if located := hearing.originals() or hearing.set_aside():
                     self._judge(question, located)
@@ -540,7 +491,7 @@ class Resolution:
     def _verdict(self) -> Outcome:
         """Return the outcome if nothing was found. The path tried first gives the reason, unless it is a circle."""
         question = self._given_up[0]
-        outcome = ending(question, self._hearing(question), self._url.label)
+        outcome = ending(question, self._leads.hearing(question), self._url.label)
         if isinstance(outcome, Deleted):
             return outcome
         for each in self._given_up:
