@@ -17,7 +17,8 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.conformance.checking import CheckedServer
-    from ibi.conformance.examination import CheckReport, ClauseResult
+    from ibi.conformance.examination import ClauseResult
+    from ibi.conformance.report import CheckReport
     from ibi.transport.probe_http import ProbeSender
     from ibi.transport.server_url import ServerUrl
 
@@ -93,7 +94,7 @@ def check(
     http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server, 3 if there
     was not enough time. Nothing is changed unless --write says so."""
     from ibi.conformance.checking import CheckLevel
-    from ibi.conformance.examination import result_lines
+    from ibi.conformance.report import result_lines
 
     def show(result: ClauseResult) -> None:
         for line in result_lines(result, verbose=verbose):
@@ -123,7 +124,9 @@ def _examine(
     show: Callable[[ClauseResult], None] | None,
 ) -> CheckReport:
     """Run all checks of the server at `place`, and show each result as soon as it is known."""
-    from ibi.conformance.examination import CheckReport, Examination, NotEnoughTime, NotSpoken, heading
+    from ibi.conformance.examination import Examination
+    from ibi.conformance.report import CheckReport, heading
+    from ibi.conformance.survey import NotEnoughTime, NotSpoken
 
     begin = time.monotonic()
     examination = Examination(server, send)

@@ -24,9 +24,7 @@ from ibi.conformance.checking import (
 from ibi.conformance.grammars import (
     EXTENDED_RELATION,
     RELATION,
-    FaultKind,
     FormsOfLabel,
-    PairList,
     fault_of_address,
     fault_of_date,
     fault_of_host_and_port,
@@ -38,8 +36,8 @@ from ibi.conformance.grammars import (
     fault_of_url,
     instant_of_ibip,
     instant_of_repository,
-    read_pairs,
 )
+from ibi.conformance.pair_lists import FaultKind, PairList, read_pairs
 
 _CONTENT_TYPES = frozenset({"Data", "Metadata"})
 _STATES = frozenset({"Original", "Copy", "Deleted"})

@@ -20,7 +20,8 @@ from ibi.conformance.checking import (
     url_request,
     write_query,
 )
-from ibi.conformance.grammars import PairList, fault_of_key, read_pairs
+from ibi.conformance.grammars import fault_of_key
+from ibi.conformance.pair_lists import PairList, read_pairs
 
 _CONFIRMATION: Final = "servicesubject=inclusionConfirmationRequest"
 _UNKNOWN: Final = ("example.org/ibi-check/1996/02.29.12.34.56", "LK47B6W/3UUUUU")

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from ibi.conformance.grammars import FormsOfLabel, PairList, read_pairs
+from ibi.conformance.grammars import FormsOfLabel
+from ibi.conformance.pair_lists import PairList, read_pairs
 from ibi.safe_text import printable, shorten
-
-# --- what is sent and received ----------------------------------------------------------------------------------------
 
 # An adapter carries these values over HTTP. The server may be wrong in any way: the adapter limits the bytes that it
 # reads, and `__str__` makes them safe to show.
@@ -152,8 +151,6 @@ def _without_key(text: str) -> str:
 def _escape(character: str) -> str:
     return {"\r": "\\r", "\n": "\\n", "\t": "\\t"}.get(character, f"\\x{ord(character):02x}")
 
-
-# --- checks -----------------------------------------------------------------------------------------------------------
 
 RESOLVER_SERVICE: Final = "J8LNKB5R7W/3FUQHC5"
 """The IBI of the resolver's service, the same for every resolver (R 6.1)."""

@@ -29,7 +29,8 @@ from ibi.conformance.checking import (
     url_request,
     write_query,
 )
-from ibi.conformance.grammars import LANGUAGE_OF, PairList
+from ibi.conformance.grammars import LANGUAGE_OF
+from ibi.conformance.pair_lists import PairList
 
 _full = partial(check, level=CheckLevel.FULL)
 _MOST_EDITIONS: Final = 10

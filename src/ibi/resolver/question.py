@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ibi.label import Label
 from ibi.messages.identification import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
-from ibi.resolver import trace
-from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
-from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, StandIn, Word, is_home
+from ibi.resolver.answers import AnswerSet, Reason, ReceivedAnswer, Referral
+from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, Word, is_home
 from ibi.resolver.language import Wanted
-from ibi.resolver.trace import AskedAgain, Failure, Outranking, Report, Verdict, outranking
+from ibi.resolver.trace import AskedAgain, Failure, Report, Verdict
 from ibi.vocabulary import State
 
 
@@ -345,62 +344,5 @@ class Question:
     def awaits_holder(self) -> bool:
         return self.holder is not None and (self.holder in self.pending or self.holder in self.waiting)
 
-    def to_hop(self) -> trace.Hop:
-        self.forget_word()  # reports answers that came too late as well
-        parent = self.path[-1].number if self.path else None
-        reports = tuple(self._explain(note.report(archive)) for archive, note in self.notes.items())
-        return trace.Hop(
-            self.number, parent, self.label, self.wanted.asked, self.reason, reports, self.word, self.deciders
-        )
-
-    def _explain(self, report: Report) -> Report:
-        """Return the report with the reason why another answer was better, or why it stood in for the home."""
-        if report.verdict.leads_on:
-            return replace(report, stands_in=self._stand_in(report.archive))
-        if report.verdict is not Verdict.OUTRANKED:
-            return report
-        if self.word in (Word.GIVEN, Word.DELETED) and report.archive not in self.deciders:
-            if self._leading is None and self.may_be_offered_elsewhere:
-                return replace(report, verdict=Verdict.UNPROVEN)
-            return replace(report, because=Outranking.HOME)
-        if self._needs_proof(report.archive):
-            return replace(report, verdict=Verdict.UNPROVEN)
-        if self.holder_deletion is not None:
-            return replace(report, because=Outranking.HOLDER)
-        heard, better = self.answer_from(report.archive), self._leading
-        if heard is None or better is None:
-            return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
-        because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
-        return replace(report, because=because)
-
-    def _needs_proof(self, archive: ArchiveRef) -> bool:
-        """Return whether its claims are not followed, because the deciding Archives are silent or cannot tell."""
-        if archive in self.trusted:
-            return False
-        if self.word is Word.NOT_HERE:
-            return self.is_disclaimed and archive not in self.authority.homes
-        return self.word in (Word.SILENT, Word.AWAITED)
-
-    def _stand_in(self, archive: ArchiveRef) -> StandIn | None:
-        """Return why an Archive that does not decide counts while those that decide are silent; None if it does not."""
-        if self.word not in (Word.SILENT, Word.AWAITED) or archive not in self.trusted or is_home(archive, self.label):
-            return None
-        if archive in self.authority.copy_holders:
-            return StandIn.COPY
-        return StandIn.VOUCHED if archive.vouched else StandIn.APPOINTED
-
     def answer_from(self, archive: ArchiveRef) -> ReceivedAnswer | None:
         return next((heard for heard in self.heard if heard.archive == archive), None)
-
-    @property
-    def _leading(self) -> ReceivedAnswer | None:
-        """The answer that was taken; or, if none was, the answer that was followed first."""
-        for verdict in (Verdict.CHOSEN, Verdict.FOLLOWED):
-            for heard in self.heard:
-                if self.notes[heard.archive].verdict is verdict:
-                    return heard
-        return None
-
-    def _only_points(self, archive: ArchiveRef) -> bool:
-        hearing = self.notes[archive].hearing
-        return hearing is not None and not any(isinstance(lead, Match) for lead in hearing.leads())

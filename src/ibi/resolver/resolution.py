@@ -24,6 +24,7 @@ from ibi.resolver.addressing import Addressing
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.claims import claims_to_show
+from ibi.resolver.explanation import explain
 from ibi.resolver.language import Wanted
 from ibi.resolver.leads import LeadChoice
 from ibi.resolver.outcome import (
@@ -113,7 +114,7 @@ class Resolution:
 
     @property
     def trace(self) -> Trace:
-        return Trace(tuple(question.to_hop() for question in self._questions))
+        return Trace(tuple(map(explain, self._questions)))
 
     @property
     def labels(self) -> tuple[Label, ...]:

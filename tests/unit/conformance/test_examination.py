@@ -20,15 +20,9 @@ from ibi.conformance.checking import (
     Probe,
     ProbeResponse,
 )
-from ibi.conformance.examination import (
-    CheckReport,
-    Examination,
-    NotEnoughTime,
-    NotSpoken,
-    TimeIsOver,
-    heading,
-    result_lines,
-)
+from ibi.conformance.examination import Examination, TimeIsOver
+from ibi.conformance.report import CheckReport, heading, result_lines
+from ibi.conformance.survey import NotEnoughTime, NotSpoken
 from tests.docs.tables import ROOT
 from tests.support.archive_app import BASE, REP, SERVICE
 from tests.support.checked_server import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.conformance.grammars import FaultKind, read_pairs
+from ibi.conformance.pair_lists import FaultKind, read_pairs
 
 WORDS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="{}"), min_size=1, max_size=8)
 VALUES = st.one_of(WORDS, st.lists(WORDS, min_size=2, max_size=4))
