@@ -11,14 +11,8 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.search import (
-    CollectionExists,
-    CollectionFull,
-    CollectionSearch,
-    Facet,
-    InvalidCollection,
-    ItemCollection,
-)
+from ibi.model.collection import CollectionExists, CollectionFull, CollectionSearch, InvalidCollection, ItemCollection
+from ibi.model.search import Facet
 from ibi.ports.catalog import CollectionStore
 from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.collections import SqliteCollections

@@ -12,14 +12,14 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
-from ibi.model.transfer import (
+from ibi.model.transfer import ToldChain
+from ibi.model.transfer_ledger import (
     IncomingTransfer,
     OpenItem,
     OpenProblem,
     OutgoingTransfer,
     ReceiverStage,
     SenderStage,
-    ToldChain,
 )
 from ibi.ports.federation import ChainStore, TransferLedger
 from ibi.signing import SigningKey

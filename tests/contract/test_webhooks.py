@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibi.model.change import ChangeKind
-from ibi.model.subscription import Webhook
+from ibi.model.webhook import Webhook
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 
 NOW = 1_800_000_000

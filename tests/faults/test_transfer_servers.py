@@ -24,7 +24,7 @@ import pytest
 from ibi.composition.register import open_register
 from ibi.config import load_settings
 from ibi.label import RepositoryName
-from ibi.model.transfer import ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import ReceiverStage, SenderStage
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.faults.transfer_processes import PAUSE, ask, order_death, original_by, state_at
 from tests.scenarios.test_two_servers_membership import KEY

@@ -54,12 +54,12 @@ def order_death(orders: Path, step: str, visit: int, case: str) -> None:
 def run(orders: Path) -> None:
     from ibi.cli import main
     from ibi.composition import archive_store
-    from ibi.model import transfer
+    from ibi.model import transfer_ledger
     from ibi.services.items.archive_store import ArchiveStore
     from ibi.services.transfers import worker
 
     vars(worker)["_IDLE"] = 0.05
-    vars(transfer)["wait_after"] = lambda attempts: min(attempts // 8, 1)  # others wait for it in tests
+    vars(transfer_ledger)["wait_after"] = lambda attempts: min(attempts // 8, 1)  # others wait for it in tests
     go_on = worker.TransferWorker.step
     worker.TransferWorker.step = lambda self: None if (orders.parent / PAUSE).exists() else go_on(self)  # type: ignore[method-assign]
     step = OrderedDeath(orders)

@@ -17,7 +17,8 @@ from structlog.testing import capture_logs
 from ibi.cli import server as cli_server
 from ibi.composition.server import opening
 from ibi.config import load_settings
-from ibi.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress, Webhook
+from ibi.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress
+from ibi.model.webhook import Webhook
 from ibi.services.jobs import Job, JobRunner
 from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.sqlite.follows import SqliteFollows

@@ -41,7 +41,7 @@ from ibi.model.content import Damage, Problem
 from ibi.model.failing_job import FailingJob
 from ibi.model.membership import ResolverStanding
 from ibi.model.registration import FailedContact, Registration
-from ibi.model.transfer import OpenItem, OpenProblem
+from ibi.model.transfer_ledger import OpenItem, OpenProblem
 from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
 from ibi.signing import SigningKey
 from ibi.storage.archive_state import ArchiveRecordFile

@@ -65,7 +65,7 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
 from ibi.messages.identification import LabelForms
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage
+from ibi.model.transfer_ledger import IncomingTransfer, OutgoingTransfer, ReceiverStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 

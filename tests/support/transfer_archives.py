@@ -25,7 +25,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.transfer import IncomingTransfer, SenderStage
+from ibi.model.transfer_ledger import IncomingTransfer, SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
 from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.resources.transfers import TransferResource

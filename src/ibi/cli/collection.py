@@ -14,7 +14,7 @@ from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.model.search import ItemCollection
+    from ibi.model.collection import ItemCollection
     from ibi.services.items.collections import Collections
 
 _where = setting_options("data", "config")
@@ -168,7 +168,7 @@ def _settings_and_words(values: dict[str, str | None]) -> tuple[Settings, dict[s
 
 
 def _read_search(words: str) -> Any:
-    from ibi.model.search import CollectionSearch
+    from ibi.model.collection import CollectionSearch
 
     return CollectionSearch(text=" ".join(words.split())) if words.strip() else None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibi.cli.archive_store import Archive
     from ibi.label import Label
     from ibi.model.item import Item
-    from ibi.model.transfer import OutgoingTransfer
+    from ibi.model.transfer_ledger import OutgoingTransfer
     from ibi.services.transfers.worker import TransferWorker
 
 _LOOK: Final = 0.25
@@ -143,7 +143,7 @@ class _Giving:
     def run(self, items: Iterator[Item], wait: int) -> int:
         """Give the items, and continue for `wait` seconds. Return the number of failures."""
         from ibi.errors import IbiError
-        from ibi.model.transfer import SenderStage
+        from ibi.model.transfer_ledger import SenderStage
 
         transfers = self._transfers
         begun: dict[str, OutgoingTransfer] = {}
@@ -188,7 +188,7 @@ class _Giving:
 
     def _go_on(self, begun: dict[str, OutgoingTransfer], wait: int) -> None:
         """Continue the transfers that are not final and do not wait for a librarian."""
-        from ibi.model.transfer import ReceiverStage
+        from ibi.model.transfer_ledger import ReceiverStage
 
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:
@@ -251,7 +251,7 @@ class _Shown:
             click.echo(printable(f"{kept.rep}  {_words(kept)}"))
 
     def sum_up(self, begun: Any) -> None:
-        from ibi.model.transfer import SenderStage
+        from ibi.model.transfer_ledger import SenderStage
 
         kept = list(begun)
         done = sum(each.stage is SenderStage.DONE for each in kept)
@@ -267,7 +267,7 @@ def _remote(kept: OutgoingTransfer) -> dict[str, object]:
 
 
 def _words(kept: OutgoingTransfer) -> str:
-    from ibi.model.transfer import ReceiverStage, SenderStage
+    from ibi.model.transfer_ledger import ReceiverStage, SenderStage
 
     if kept.stage is SenderStage.DONE:
         return "given: the Original is there"

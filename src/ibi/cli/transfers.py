@@ -62,7 +62,7 @@ def _print_open(worker: TransferWorker, *, as_json: bool) -> None:
 
 
 def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[TransferResource]:
-    from ibi.model.transfer import ReceiverStage, SenderStage
+    from ibi.model.transfer_ledger import ReceiverStage, SenderStage
     from ibi.services.transfers.documents import list_transfers
 
     kinds = ReceiverStage if direction == "in" else SenderStage

@@ -14,7 +14,7 @@ from ibi.errors import IbiError
 from ibi.federation.provenance import Chain, ChainOrder, compare_chains
 from ibi.label import Label, RepositoryName
 from ibi.model.membership import ArchiveRecord
-from ibi.model.transfer import OpenItem
+from ibi.model.transfer_ledger import OpenItem
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.copies import FindSource, NoSource

@@ -42,7 +42,7 @@ from ibi.label import Label
 from ibi.messages.answers import resolver_service
 from ibi.messages.identification import LabelForms
 from ibi.model.item import name_one_item
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 

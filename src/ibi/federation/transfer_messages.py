@@ -19,7 +19,7 @@ from ibi.label import Label
 from ibi.messages.identification import LabelForms
 from ibi.model.item_json import forms_document, read_forms, read_label
 from ibi.model.json_fields import Fields, boolean, integer, many, member, of_string, string
-from ibi.model.transfer import ReceiverStage
+from ibi.model.transfer_ledger import ReceiverStage
 from ibi.origin import Origin, authority_of
 from ibi.signing import InvalidStatement, PublicKey, SigningKey, read_statement, sign_statement
 

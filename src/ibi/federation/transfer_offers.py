@@ -13,7 +13,7 @@ from ibi.federation.doubt import Here
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, read_acceptance
 from ibi.model.item import name_one_item
-from ibi.model.transfer import IncomingTransfer, ReceiverStage
+from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 

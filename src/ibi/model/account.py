@@ -269,8 +269,6 @@ COMMAND = Actor(None, Scope.ADMIN)
 """A command on the data directory: a user who may write its files may do everything."""
 
 
-# --- the audit log ----------------------------------------------------------------------------------------------------
-
 # One line of the audit log is a JSON object in ASCII. It has the account and token, the act, the item, token or person,
 # the time and the client address. It also has the SHA-256 of the line before it, so that no line can be changed,
 # removed or inserted without breaking the chain. It never holds a secret: tokens appear by their public ids.

@@ -211,9 +211,6 @@ def _bytes(path: str, text: str) -> bytes:
         raise InvalidDocument(path, 0, "it is not base64") from None
 
 
-# --- jobs that make Copies --------------------------------------------------------------------------------------------
-
-
 class JobState(StrEnum):
     """The progress of a job."""
 

@@ -198,8 +198,6 @@ def _file(record: msgspec.Raw) -> File:
         raise InvalidDocument("item.json.files", 0, "{cause}", cause=str(error)) from error
 
 
-# --- names that a file may have ---------------------------------------------------------------------------------------
-
 # A deposit with one bad name is refused, and the message names the file. Nothing is renamed, because links point to
 # names.
 

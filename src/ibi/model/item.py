@@ -21,9 +21,9 @@ from ibi.messages.identification import LabelForms
 from ibi.model.description_values import Alternate, checked_alternates, checked_text
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, checked_path, comparable_path
-from ibi.model.json_fields import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.notification import RelatedLink
+from ibi.model.unknown_members import LaterMembers
 from ibi.model.visibility import Visibility
 from ibi.safe_text import show_octets
 from ibi.vocabulary import ArchiveProtocol, State

@@ -28,23 +28,20 @@ from ibi.model.file import File
 from ibi.model.item import Custody, Description, Item, Tombstone
 from ibi.model.json_fields import (
     Fields,
-    LaterMembers,
-    Shape,
     boolean,
     decode_document,
     integer,
-    join_later,
     many,
     member,
     of_object,
     of_string,
     require_type,
-    split_later,
     string,
 )
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.metadata_json import METADATA_SHAPE, is_of_schema_3, metadata_document, read_metadata
 from ibi.model.notification import ClaimRelation, RelatedLink
+from ibi.model.unknown_members import LaterMembers, Shape, join_later, split_later
 from ibi.model.visibility import Visibility, network
 from ibi.vocabulary import ArchiveProtocol, State
 

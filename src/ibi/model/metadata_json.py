@@ -7,8 +7,9 @@ from typing import Any, Final
 from ibi.languages import LanguageTag
 from ibi.model.description_values import Affiliation, Funding, GeoPlace, RelatedIdentifier, RelationKind, Ror
 from ibi.model.errors import InvalidDocument
-from ibi.model.json_fields import Fields, Shape, many, member, of_object, of_string, string
+from ibi.model.json_fields import Fields, many, member, of_object, of_string, string
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.unknown_members import Shape
 
 Document = dict[str, Any]
 

@@ -221,8 +221,6 @@ def _order(network: IpNetwork) -> tuple[int, str]:
     return network.version, str(network)
 
 
-# --- beliefs ----------------------------------------------------------------------------------------------------------
-
 # Archives are named by the labels of their services; times are POSIX seconds.
 
 

@@ -14,11 +14,12 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangePage, FeedPosition, ItemChange, Revision
+from ibi.model.collection import ItemCollection
 from ibi.model.content import HeldTotal
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
-from ibi.model.search import FacetCounts, ItemCollection, SearchPage, SearchQuery
+from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.vocabulary import State
 

@@ -12,7 +12,8 @@ from ibi.label import Label, RepositoryName
 from ibi.model.content import Move
 from ibi.model.copies import CopyJob, ItemObjectRecord, JobItem
 from ibi.model.file import File
-from ibi.model.subscription import FeedEntry, Follow, FollowCounts, FollowedState, SourceAddress, WantedItem, Webhook
+from ibi.model.subscription import FeedEntry, Follow, FollowCounts, FollowedState, SourceAddress, WantedItem
+from ibi.model.webhook import Webhook
 from ibi.ports.archive_store import OnBytes
 from ibi.vocabulary import State
 

@@ -21,14 +21,8 @@ from ibi.model.registration import (
     Ruling,
     Succession,
 )
-from ibi.model.transfer import (
-    IncomingTransfer,
-    OpenItem,
-    OutgoingTransfer,
-    ReceiverStage,
-    SenderStage,
-    ToldChain,
-)
+from ibi.model.transfer import ToldChain
+from ibi.model.transfer_ledger import IncomingTransfer, OpenItem, OutgoingTransfer, ReceiverStage, SenderStage
 
 
 class Registry(Protocol):

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, field
 
-from ibi.model import search as model
+from ibi.model import collection as model
 from ibi.model.account import shown_account
 from ibi.resources.base import NEEDED, Answer, Links, Request, Time, bounds
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 from ibi.model import subscription as model
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FollowCounts, FollowedState, FollowKind
+from ibi.model.webhook import Webhook, shown_secret, shown_url
 from ibi.resources.base import Answer, Count, Request, Time, one_of, time_text
 
 ChangeWord = Annotated[str, one_of(ChangeKind)]
@@ -112,11 +113,11 @@ class WebhookResource(Answer, frozen=True):
     disabled: Time | None
 
     @classmethod
-    def of(cls, webhook: model.Webhook, behind: int) -> WebhookResource:
+    def of(cls, webhook: Webhook, behind: int) -> WebhookResource:
         """Return a webhook as it is listed, without its secret."""
         return WebhookResource(
             id=webhook.id,
-            url=model.shown_url(webhook.url),
+            url=shown_url(webhook.url),
             prefix=webhook.prefix,
             kinds=sorted(kind.value for kind in webhook.kinds),
             created=time_text(webhook.created),
@@ -136,7 +137,7 @@ class NewWebhook(WebhookResource, frozen=True):
     @classmethod
     def with_secret(cls, webhook: WebhookResource, secret: bytes) -> NewWebhook:
         """Return a new webhook with the secret that signs its deliveries. No other answer has it."""
-        return cls(**msgspec.structs.asdict(webhook), secret=model.shown_secret(secret))
+        return cls(**msgspec.structs.asdict(webhook), secret=shown_secret(secret))
 
 
 class Webhooks(Answer, frozen=True):

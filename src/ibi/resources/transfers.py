@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from ibi.federation.standing import SenderStanding
-from ibi.model.transfer import IncomingTransfer, OpenItem, OutgoingTransfer
+from ibi.model.transfer_ledger import IncomingTransfer, OpenItem, OutgoingTransfer
 from ibi.resources.base import Answer, Request, bounds, one_of
 
 MOST_TRANSFERS: Final = 500

@@ -14,7 +14,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.membership import ResolverStanding
-from ibi.model.transfer import OpenItem
+from ibi.model.transfer_ledger import OpenItem
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, is_same_place, served_origin
 from ibi.ports.archive_store import Content, ContentDamaged

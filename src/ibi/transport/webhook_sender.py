@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Final
 
-from ibi.model.subscription import Delivery, Webhook
 from ibi.model.visibility import IpNetwork
+from ibi.model.webhook import Delivery, Webhook
 from ibi.origin import Origin
 from ibi.ports.copies import GONE
 from ibi.resolver.trace import Failure

@@ -15,7 +15,7 @@ from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.instant import Instant
 from ibi.label.search import home_prefix
 from ibi.model.content import Bytes, Change, Keep, Source
-from ibi.model.transfer import ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import ReceiverStage, SenderStage
 from ibi.services.items.stored_item import name_of
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.services.transfers.senders import Senders

@@ -22,7 +22,7 @@ from ibi.messages.answers import resolver_service
 from ibi.messages.identification import LabelForms
 from ibi.model.item import Tombstone
 from ibi.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
-from ibi.model.transfer import ReceiverStage
+from ibi.model.transfer_ledger import ReceiverStage
 from ibi.ports.federation import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister

@@ -8,7 +8,7 @@ from ibi.federation.transfer import Rest, receiver_hears_chain
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
-from ibi.model.transfer import IncomingTransfer, ReceiverStage
+from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage
 from ibi.signing import SigningKey
 from ibi.vocabulary import State
 

@@ -11,7 +11,7 @@ import pytest
 
 from ibi.errors import InvalidInput
 from ibi.model.change import ChangeKind, ItemChange
-from ibi.model.subscription import (
+from ibi.model.webhook import (
     Delivery,
     Webhook,
     change_delivery,

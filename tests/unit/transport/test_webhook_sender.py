@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ibi.model.subscription import Delivery, Webhook
+from ibi.model.webhook import Delivery, Webhook
 from ibi.ports.copies import GONE
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.webhook_sender import HttpWebhookSender

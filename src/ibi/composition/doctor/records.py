@@ -22,7 +22,7 @@ from ibi.minting.identity import settled_identity
 from ibi.minting.mint_log import LogBroken, check_links
 from ibi.model.membership import Phase
 from ibi.model.minting import Identity, TickState
-from ibi.model.transfer import OpenItem, decode_open
+from ibi.model.transfer_ledger import OpenItem, decode_open
 from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.resolver.signed_register import SignedRegister, read_register
 from ibi.safe_text import printable

@@ -15,19 +15,9 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.account import Actor, AuditEntry
+from ibi.model.collection import MOST_MEMBERS, CollectionSearch, FoundBySearch, ItemCollection, UnknownCollection
 from ibi.model.item import Item
-from ibi.model.search import (
-    ENOUGH,
-    MOST_MEMBERS,
-    PAGE_SIZE,
-    CollectionSearch,
-    FoundBySearch,
-    ItemCollection,
-    ListPlace,
-    Order,
-    SearchPage,
-    UnknownCollection,
-)
+from ibi.model.search import ENOUGH, PAGE_SIZE, ListPlace, Order, SearchPage
 from ibi.ports.accounts import AuditLog
 from ibi.ports.catalog import Catalog, CollectionStore
 from ibi.ports.clocks import Clocks

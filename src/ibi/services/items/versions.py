@@ -19,8 +19,8 @@ from ibi.model.content import Change, Keep, KeptObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
-from ibi.model.json_fields import restored_later
 from ibi.model.metadata_json import METADATA_MEMBERS
+from ibi.model.unknown_members import restored_later
 from ibi.model.visibility import Visibility
 from ibi.ports.archive_store import Content, ContentDamaged, FileMissing
 from ibi.ports.clocks import Clocks

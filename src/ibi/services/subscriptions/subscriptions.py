@@ -10,13 +10,9 @@ from typing import Final, Protocol
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.account import COMMAND, Actor, AuditEntry
-from ibi.model.subscription import (
+from ibi.model.subscription import Follow, FollowCounts, FollowKind, FollowTarget, SourceAddress
+from ibi.model.webhook import (
     SECRET_BYTES,
-    Follow,
-    FollowCounts,
-    FollowKind,
-    FollowTarget,
-    SourceAddress,
     Webhook,
     read_webhook_kinds,
     read_webhook_prefix,

@@ -20,7 +20,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.instant import Instant
 from ibi.model.change import ChangePage, ItemChange
-from ibi.model.subscription import (
+from ibi.model.webhook import (
     DISABLED_AFTER,
     Delivery,
     Webhook,

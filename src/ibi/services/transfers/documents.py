@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.model.transfer import (
-    OpenItem,
-    OpenProblem,
-    ReceiverStage,
-    SenderStage,
-)
+from ibi.model.transfer_ledger import OpenItem, OpenProblem, ReceiverStage, SenderStage
 from ibi.ports.federation import TransferLedger
 from ibi.resources.transfers import MOST_TRANSFERS, TransferResource
 from ibi.services.transfers.senders import Senders

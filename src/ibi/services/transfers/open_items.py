@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import check_chain
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer import OpenItem, OpenProblem
+from ibi.model.transfer_ledger import OpenItem, OpenProblem
 from ibi.ports.federation import TransferLedger
 
 

@@ -38,7 +38,7 @@ from ibi.federation.transfer_offers import is_another, receive_offer, was_accept
 from ibi.label import Label, RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.item import Item
-from ibi.model.transfer import IncomingTransfer, ReceiverStage
+from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage
 from ibi.ports.clocks import Clocks
 from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.limits import LimitExceeded, LimitRows, LimitScope, RateLimiter

@@ -10,7 +10,7 @@ from ibi.federation.standing import KnownArchives, RegisteredArchive, SenderStan
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer
 from ibi.label import Label
-from ibi.model.transfer import IncomingTransfer
+from ibi.model.transfer_ledger import IncomingTransfer
 from ibi.signing import PublicKey
 
 

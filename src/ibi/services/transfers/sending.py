@@ -35,7 +35,7 @@ from ibi.label import Label, RepositoryName
 from ibi.model.account import COMMAND, Actor
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
-from ibi.model.transfer import OutgoingTransfer, SenderStage
+from ibi.model.transfer_ledger import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
 from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains

@@ -12,7 +12,8 @@ import msgspec
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.search import MOST_COLLECTIONS, CollectionExists, CollectionFull, CollectionSearch, Facet, ItemCollection
+from ibi.model.collection import MOST_COLLECTIONS, CollectionExists, CollectionFull, CollectionSearch, ItemCollection
+from ibi.model.search import Facet
 from ibi.storage.database import DatabaseSession
 from ibi.storage.sqlite.state import StateStore
 from ibi.translatable import message

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ibi.model.change import ChangeKind
-from ibi.model.subscription import Webhook
+from ibi.model.webhook import Webhook
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.state import StateStore
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer import (
+from ibi.model.transfer_ledger import (
     IncomingTransfer,
     OpenItem,
     OutgoingTransfer,

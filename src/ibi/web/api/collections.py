@@ -12,15 +12,8 @@ from starlette.routing import Route
 
 from ibi.label import Label
 from ibi.model.account import Scope
-from ibi.model.search import (
-    LARGEST_PAGE,
-    LONGEST_NAME,
-    PAGE_SIZE,
-    CollectionSearch,
-    Facet,
-    InvalidCollection,
-    ItemCollection,
-)
+from ibi.model.collection import LONGEST_NAME, CollectionSearch, InvalidCollection, ItemCollection
+from ibi.model.search import LARGEST_PAGE, PAGE_SIZE, Facet
 from ibi.resources.base import Answer
 from ibi.resources.collections import (
     COLLECTIONS,

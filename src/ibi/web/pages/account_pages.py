@@ -22,7 +22,7 @@ from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation, DeliveryState, ReceivedClaim, RemoteClaimState, SenderCheck, SentClaim
-from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.accounts.sign_in import SignedIn
 from ibi.services.items.item_claims import ItemClaim
 from ibi.services.notifications.answering import ANSWERS

@@ -16,16 +16,16 @@ from ibi.accounts.errors import NotAllowed, NotYourItem, RoleTooSmall
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.model.account import Role, person_account, shown_account
-from ibi.model.search import (
+from ibi.model.collection import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
     LONGEST_SEARCH,
     LONGEST_TITLE,
-    PAGE_SIZE,
     CollectionSearch,
     InvalidCollection,
     ItemCollection,
 )
+from ibi.model.search import PAGE_SIZE
 from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite

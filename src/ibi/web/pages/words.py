@@ -14,7 +14,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType, issue_date
-from ibi.model.transfer import OpenProblem
+from ibi.model.transfer_ledger import OpenProblem
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason

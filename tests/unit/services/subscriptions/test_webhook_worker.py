@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ibi.model.change import ChangeKind, ChangePage, ItemChange
-from ibi.model.subscription import DISABLED_AFTER, Delivery, Webhook
+from ibi.model.webhook import DISABLED_AFTER, Delivery, Webhook
 from ibi.ports.copies import GONE
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks

@@ -15,7 +15,7 @@ from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change, Keep
 from ibi.model.item import Item
-from ibi.model.transfer import OpenProblem, ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import OpenProblem, ReceiverStage, SenderStage
 from ibi.services.items.stored_item import name_of
 from ibi.services.transfers.worker import LateWitnesses
 from ibi.signing import SigningKey

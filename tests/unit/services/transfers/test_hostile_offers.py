@@ -14,7 +14,7 @@ from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.transfers import receiving
 from ibi.services.transfers.receiving import A_MINUTE_OF_NETWORK, TooManyOffers
 from ibi.signing import SigningKey

@@ -12,7 +12,7 @@ import pytest
 from ibi.federation.provenance import Chain
 from ibi.label import RepositoryName
 from ibi.model.item import Item
-from ibi.model.transfer import SenderStage
+from ibi.model.transfer_ledger import SenderStage
 from ibi.services.transfers.worker import ItemInDoubt, StillInDoubt
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put

@@ -11,7 +11,7 @@ import pytest
 
 from ibi.model.account import Actor, Scope
 from ibi.model.item import Item
-from ibi.model.transfer import SenderStage
+from ibi.model.transfer_ledger import SenderStage
 from ibi.services.items.relating import Relating
 from ibi.services.items.versions import Restoring
 from ibi.services.transfers.worker import ItemInDoubt

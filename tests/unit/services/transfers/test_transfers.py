@@ -19,7 +19,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Bytes, Keep
 from ibi.model.item import Item
-from ibi.model.transfer import ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import ReceiverStage, SenderStage
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.services.transfers.worker import StillInDoubt
 from ibi.signing import SigningKey

@@ -12,7 +12,7 @@ import pytest
 
 from ibi.label import Label, RepositoryName
 from ibi.messages.identification import LabelForms
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer_ledger import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.copies import WantedCopies
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs

@@ -15,21 +15,12 @@ from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.signatures import LONGEST_WORD
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
+from ibi.model.collection import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_SEARCH, LONGEST_TITLE
 from ibi.model.description_values import LONGEST_ALTERNATE, MOST_ALTERNATES
 from ibi.model.draft import LONGEST_COMMENT
 from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, ClaimKind
-from ibi.model.search import (
-    LARGEST_PAGE,
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    LONGEST_SEARCH,
-    LONGEST_TITLE,
-    MOST,
-    PAGE_SIZE,
-    Facet,
-    Order,
-)
+from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
 from ibi.resources.collections import MOST_AT_ONCE
 from ibi.resources.transfers import MOST_TRANSFERS
 from ibi.services.feed_readers import LONGEST_WAIT

@@ -10,7 +10,7 @@ from ibi.composition.transfers import sandbox_check
 from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.label import RepositoryName
 from ibi.model.account import Scope
-from ibi.model.transfer import OpenItem, OpenProblem
+from ibi.model.transfer_ledger import OpenItem, OpenProblem
 from ibi.services.transfers.receiving import A_MINUTE_OF_NETWORK
 from ibi.signing import SigningKey
 from tests.support.asgi_client import Answer, ask

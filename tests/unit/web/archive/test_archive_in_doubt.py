@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ibi.label import RepositoryName
-from ibi.model.transfer import OpenItem, OpenProblem
+from ibi.model.transfer_ledger import OpenItem, OpenProblem
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.web.http.errors import problem
 from ibi.web.http.metrics import HoldingsMetrics

@@ -11,7 +11,7 @@ import pytest
 import ibi.web.pages
 from ibi.archive.life_cycle import REFUSALS, Act
 from ibi.instant import Instant
-from ibi.model.search import CollectionSearch, InvalidCollection, ItemCollection
+from ibi.model.collection import CollectionSearch, InvalidCollection, ItemCollection
 from ibi.services.subscriptions.subscriptions import UnknownFollow
 from ibi.web.http.request_errors import BATCH_TOO_SLOW, ITEM_TOO_SLOW, READ_OF, READ_SO_FAR
 from ibi.web.pages.reader import PAGE_LANGUAGES, translations

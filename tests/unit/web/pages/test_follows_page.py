@@ -14,7 +14,8 @@ from starlette.responses import Response
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.change import ChangeKind
-from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, Webhook
+from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress
+from ibi.model.webhook import Webhook
 from ibi.ports.copies import Advance
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.secret_hasher import SecretHasher

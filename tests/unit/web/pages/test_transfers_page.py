@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.item import Item
-from ibi.model.transfer import OpenItem, OpenProblem, ReceiverStage
+from ibi.model.transfer_ledger import OpenItem, OpenProblem, ReceiverStage
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
