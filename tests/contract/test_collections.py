@@ -13,7 +13,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.collection import CollectionExists, CollectionFull, CollectionSearch, InvalidCollection, ItemCollection
 from ibi.model.search import Facet
-from ibi.ports.catalog import CollectionStore
+from ibi.ports.collections import CollectionStore
 from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.collections import SqliteCollections
 from ibi.storage.sqlite.connection import STATE

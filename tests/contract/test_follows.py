@@ -21,7 +21,7 @@ from ibi.model.subscription import (
     SourceAddress,
     entries_behind,
 )
-from ibi.ports.copies import Advance
+from ibi.ports.subscriptions import Advance
 from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.follows import SqliteFollows
 

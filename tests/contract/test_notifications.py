@@ -21,7 +21,7 @@ from ibi.model.notification import (
     RemoteClaimState,
     SentClaim,
 )
-from ibi.ports.federation import Notifications
+from ibi.ports.notifications import Notifications
 from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.notifications import SqliteNotifications

@@ -11,7 +11,7 @@ import pytest
 
 from ibi.archive.reader_requests import RequestRules, TooManyRequests
 from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
-from ibi.ports.correspondence import RequestStore
+from ibi.ports.reader_requests import RequestStore
 from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.requests import SqliteRequests

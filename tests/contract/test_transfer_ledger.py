@@ -21,7 +21,7 @@ from ibi.model.transfer_ledger import (
     ReceiverStage,
     SenderStage,
 )
-from ibi.ports.federation import ChainStore, TransferLedger
+from ibi.ports.transfers import ChainStore, TransferLedger
 from ibi.signing import SigningKey
 from ibi.storage.database import DatabaseSession
 from ibi.storage.sqlite.releases import SqliteChainStore

@@ -13,7 +13,7 @@ from ibi.model.change import ChangeKind
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord
 from ibi.vocabulary import State
 from tests.support.flat_items import new_item, replace
 

@@ -27,7 +27,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.transfer_ledger import IncomingTransfer, SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.transfers import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.resources.transfers import TransferResource
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.giving import ObjectGiving

@@ -23,7 +23,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
-from ibi.ports.federation import Notifications
+from ibi.ports.notifications import Notifications
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.resolver.policy import NO_READER
 from ibi.services.items.archive_store import ArchiveStore

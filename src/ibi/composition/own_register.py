@@ -16,7 +16,7 @@ from ibi.label import Label
 from ibi.model.registration import Inclusion, Registration
 from ibi.origin import Origin, is_same_place
 from ibi.ports.errors import StorageError
-from ibi.ports.federation import PeerSilent
+from ibi.ports.transfers import PeerSilent
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.storage.sqlite.releases import SqliteChainStore
 from ibi.storage.sqlite.state import has_state

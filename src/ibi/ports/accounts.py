@@ -189,9 +189,6 @@ class Tokens(Protocol):
     def close(self) -> None: ...
 
 
-# --- the audit log ----------------------------------------------------------------------------------------------------
-
-
 class AuditLog(Protocol):
     """The audit log of one data directory. Calls come from any thread; several processes may write.
 

@@ -3,7 +3,7 @@ catalogue after a crash or a restored backup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,8 +13,6 @@ from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Change, IntegritySummary, KeptObject, NewObject, Problem, Source, Verification
-from ibi.model.preview import RenderedPreview
-from ibi.model.search import ExtractedText
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, ChangeFeed, Search
 
@@ -226,112 +224,6 @@ class Verifications(Protocol):
         """Return the second of the last e-mail to an administrator about damage."""
 
     def note_letter(self, at: int) -> None: ...
-
-
-# --- full text --------------------------------------------------------------------------------------------------------
-
-
-class TextReader(Protocol):
-    """Extracts text from untrusted files, with limits on time and memory. Calls block."""
-
-    def can_read(self, media_type: str, size: int) -> bool:
-        """Return whether such a file may contain text."""
-
-    def read(self, file: OpenFile, media_type: str) -> ExtractedText:
-        """Return the text, as far as it can be read. No file makes this raise."""
-
-    def stop(self) -> None:
-        """Stop the current extraction, from any thread; its result does not count."""
-
-
-class TextIndex(Protocol):
-    """Words of items and of their files, and the position in the feed of changes. Calls block, from any thread.
-
-    The index is durable, and is rebuilt from the store if it is lost. The text of a file stays while an item has that
-    file.
-    """
-
-    def position(self) -> tuple[str, int]:
-        """Return the epoch of the feed and the number of the last entry that was processed."""
-
-    def note_position(self, epoch: str, number: int) -> None: ...
-
-    def find_text(self, digest: str) -> str | None:
-        """Return the text of the file with that SHA-512, if it was extracted before."""
-
-    def put(self, name: RepositoryName, description: str, texts: Mapping[str, str]) -> None:
-        """Index the item by exactly the words of its description and of the texts of its files, by their SHA-512.
-
-        If there are very many words, some may be left out, evenly from each file.
-        """
-
-    def remove(self, name: RepositoryName) -> None:
-        """Delete the item, and the texts that no other item has."""
-
-    def postpone(self, name: RepositoryName, until: int) -> None:
-        """Schedule another look at the item for that second."""
-
-    def due(self, second: int) -> tuple[RepositoryName, ...]:
-        """Return some of the items that are due for another look. They stay due until they are put or removed."""
-
-    def find(self, text: str, most: int) -> tuple[RepositoryName, ...]:
-        """Return the newest items that have all words of a search, if some of the words are only in their files.
-
-        The caller applies fields and filters.
-        """
-
-    def digests(self, name: RepositoryName) -> tuple[str, ...]:
-        """Return the SHA-512 of each file with text in the index of the item."""
-
-    def texts(self, name: RepositoryName) -> Iterator[str]:
-        """Yield the texts of the files of an item; each is read when it is asked for."""
-
-    def close(self) -> None: ...
-
-
-# --- previews ---------------------------------------------------------------------------------------------------------
-
-
-class MarkdownRenderer(Protocol):
-    """Renders untrusted Markdown, with limits on time and memory. Calls block."""
-
-    @property
-    def is_on(self) -> bool:
-        """True if rendering is switched on."""
-
-    def render(self, text: str) -> ExtractedText:
-        """Return the elements, complete unless there is a reason. No text makes this raise."""
-
-    def stop(self) -> None:
-        """Stop the current rendering, from any thread; its result does not count."""
-
-
-class PreviewStore(Protocol):
-    """Rendered previews, by the SHA-512 of their files, followed by a colon and the declared encoding if there is one.
-
-    Calls block, from any thread. Previews are durable and bounded in size; the oldest is evicted first. They may be
-    lost.
-    """
-
-    def find(self, digest: str) -> RenderedPreview | None:
-        """Return the rendered or refused preview; None if it was not rendered yet."""
-
-    def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
-        """Return whether the caller shall render it: no other caller has begun, or it began long ago without ending."""
-
-    def put(self, digest: str, rendered: str | None, now: int) -> None:
-        """Store a preview, None if it was refused, unless the claim is gone together with the file."""
-
-    def release(self, digest: str) -> None:
-        """Give the claim back: it was not rendered."""
-
-    def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
-        """Drop the previews of the item, except for the files with these SHA-512."""
-
-    def close(self) -> None: ...
-
-
-# --- archive store ----------------------------------------------------------------------------------------------------
 
 
 class ContentStore(Content, Protocol):

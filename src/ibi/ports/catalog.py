@@ -6,7 +6,7 @@ belongs to a catalogue, and finds the catalogue's present items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangePage, FeedPosition, ItemChange, Revision
-from ibi.model.collection import ItemCollection
 from ibi.model.content import HeldTotal
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
@@ -22,8 +21,6 @@ from ibi.model.metadata import ResourceType
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.vocabulary import State
-
-# --- the feed of changes ----------------------------------------------------------------------------------------------
 
 
 class ChangeFeed(Protocol):
@@ -64,9 +61,6 @@ class ChangeFeed(Protocol):
 
     def position(self) -> FeedPosition:
         """Return the position of the feed after every change in progress. May block: not for an event loop."""
-
-
-# --- the catalogue ----------------------------------------------------------------------------------------------------
 
 
 class Search(Protocol):
@@ -216,52 +210,3 @@ class Catalog(Protocol):
 
     def close(self) -> None:
         """Release its storage. Closing again does nothing."""
-
-
-# --- collections ------------------------------------------------------------------------------------------------------
-
-
-class CollectionStore(Protocol):
-    """The collections of one Archive. Calls block, from any thread and process.
-
-    Changes by one process are visible to every other with its next call. Items are named by their repository names,
-    even if they no longer exist: readers must handle that.
-    """
-
-    def list(self) -> tuple[ItemCollection, ...]:
-        """Return all collections, in the order of their titles."""
-
-    def find(self, name: str) -> ItemCollection | None: ...
-
-    def add(self, collection: ItemCollection) -> None:
-        """Add a new collection durably.
-
-        Raise `ibi.model.search.CollectionExists` if its name is taken, `CollectionFull` if there are
-        `MOST_COLLECTIONS`.
-        """
-
-    def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
-        """Replace a collection durably by the result of `into`, under the same name. Return it, or None without one."""
-
-    def remove(self, name: str) -> bool:
-        """Delete a collection and its membership list durably. Return whether it existed."""
-
-    def count(self, name: str) -> int:
-        """Return how many items were chosen by hand."""
-
-    def members(self, name: str, offset: int, most: int) -> tuple[RepositoryName, ...]:
-        """Return the items chosen by hand, the latest first."""
-
-    def put_members(self, name: str, items: Sequence[RepositoryName], most: int) -> int:
-        """Add items durably. Return how many are new.
-
-        Raise `CollectionFull`, and add none, if there would be more than `most`. If the collection is gone, add none.
-        """
-
-    def drop_members(self, name: str, items: Sequence[RepositoryName]) -> int:
-        """Remove items durably. Return how many were members."""
-
-    def holding(self, item: RepositoryName) -> tuple[ItemCollection, ...]:
-        """Return the collections to which the item was added by hand, in the order of their titles."""
-
-    def close(self) -> None: ...

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.label import Label, RepositoryName
+from ibi.label import Label
 from ibi.model.content import Move
 from ibi.model.copies import CopyJob, ItemObjectRecord, JobItem
 from ibi.model.file import File
-from ibi.model.subscription import FeedEntry, Follow, FollowCounts, FollowedState, SourceAddress, WantedItem
-from ibi.model.webhook import Webhook
 from ibi.ports.archive_store import OnBytes
-from ibi.vocabulary import State
 
 
 class SourceCut(IbiError):
@@ -217,182 +214,3 @@ class CopyJobs(Protocol):
         """Try to become the one process that works on jobs; ends with `close` or with the process."""
 
     def close(self) -> None: ...
-
-
-# --- subscriptions ----------------------------------------------------------------------------------------------------
-
-
-class SourceAway(IbiError):
-    """{source} does not answer: {reason}."""
-
-    code = "source-away"
-    kind = ErrorKind.UPSTREAM_FAILED
-    request_field = "source"
-
-
-class SourceUnusable(IbiError):
-    """{source} does not answer as an Archive with a feed of changes does: {reason}."""
-
-    code = "source-unusable"
-    kind = ErrorKind.UPSTREAM_FAILED
-    request_field = "source"
-
-
-class FeedBegunAgain(IbiError):
-    """The feed of {source} was begun again, or put back from a backup."""
-
-    code = "feed-begun-again"
-    kind = ErrorKind.UPSTREAM_FAILED
-    request_field = "source"
-
-
-class SourceRecord(NamedTuple):
-    """The record of an item at a source: its name, and its state there."""
-
-    name: RepositoryName
-    state: State
-
-
-class Advance(NamedTuple):
-    """The effect of a page of a feed on one follow: the next position, and the entries that concern it."""
-
-    follow: str
-    epoch: str
-    position: int
-    end: int
-    entries: Sequence[FeedEntry]
-    archive: str = ""
-    """The label of the source's own item; empty if it does not say."""
-
-
-class FollowStore(Protocol):
-    """The follows of one data directory. Calls block, from any thread and process.
-
-    A `StorageError` says that nothing was done. The changes of a call survive a crash, all or none.
-    """
-
-    def add(self, follow: Follow) -> bool:
-        """Add a new follow. Return False if the same target of the same source is followed already.
-
-        Then that follow gets the token of this one, and items that its librarian dropped are copied again.
-        """
-
-    def remove(self, identity: str) -> Follow | None:
-        """Delete a follow and all records of its items, and return it. Copies stay."""
-
-    def all(self) -> tuple[Follow, ...]:
-        """Return all follows in the order in which they were added."""
-
-    def counts(self) -> Mapping[str, FollowCounts]:
-        """Return the counts by follow."""
-
-    def held_among(self, follow: str, labels: Collection[str]) -> frozenset[str]:
-        """Return those of the items that are known to be of the follow."""
-
-    def is_brought(self, item: WantedItem) -> bool:
-        """Return whether another follow of the same source has copied that version of the item."""
-
-    def expect(self, follows: Sequence[str], end: int) -> None:
-        """Record the end of a feed that is not processed: until `begin`, the follows are that far behind."""
-
-    def note_end(self, source: str, epoch: str, end: int) -> None:
-        """Record that the feed of a source, in that epoch, ends there or later."""
-
-    def begin(self, identity: str, epoch: str, position: int, until: int, seeds: Sequence[FeedEntry]) -> None:
-        """Begin another round from that position of a feed of that epoch.
-
-        `seeds` are items that are followed whatever the feed says.
-        """
-
-    def advance(self, advances: Sequence[Advance], now: int) -> None:
-        """Process a page in one transaction: the entries are queued, and the position moves.
-
-        An entry is not queued if its version was copied before.
-        """
-
-    def end_round(self, identity: str) -> int:
-        """End the round: it has seen all items of the source. Items that it has not seen are queued for a check.
-
-        Return their number.
-        """
-
-    def due(self, follows: Sequence[str], now: int, most: int) -> tuple[WantedItem, ...]:
-        """Return due items, the longest waiting first."""
-
-    def next_due(self, follows: Sequence[str]) -> int | None:
-        """Return when the next of those items is due; None if none waits."""
-
-    def finish(self, item: WantedItem, state: FollowedState, version: int, at: str) -> None:
-        """Mark the item as done, unless another change was reported meanwhile.
-
-        `version` and `at` are those of the source's object from which the Copy was made, if known.
-        """
-
-    def forget(self, item: WantedItem) -> None:
-        """Remove the item from the follow, unless another change was reported meanwhile."""
-
-    def move(self, item: WantedItem, follow: Follow) -> None:
-        """Move the item to `follow`, which is added if there is none with the same target and source.
-
-        In its previous follow, the item is `MOVED`.
-        """
-
-    def relocate(self, identity: str, source: SourceAddress, *, keeps_token: bool) -> None:
-        """Change the address of the source of a follow; all records of the follow stay.
-
-        The token stays if it may be sent there. If two follows then have the same target, the one that was there before
-        stays.
-        """
-
-    def put_off(self, item: WantedItem, due: int, reason: str) -> None:
-        """Retry the item at that time."""
-
-    def note_failure(self, follows: Sequence[str], reason: str, now: int) -> None:
-        """Record that the source does not answer, or not as an Archive does."""
-
-    def hold(self) -> bool:
-        """Try to become the one process that works on the follows. Return whether this process is it now.
-
-        Repeated calls are allowed. The lock ends with `release` or with the process.
-        """
-
-    def release(self) -> None:
-        """Release the lock. Does nothing if this process does not hold it."""
-
-
-# --- webhooks ---------------------------------------------------------------------------------------------------------
-
-
-class WebhookStore(Protocol):
-    """The webhooks of one data directory. Calls block, from any thread and process. Changes survive a crash."""
-
-    def add(self, webhook: Webhook) -> None: ...
-
-    def remove(self, identity: str) -> Webhook | None:
-        """Delete a webhook and return it."""
-
-    def enable(self, identity: str, epoch: str, position: int) -> Webhook | None:
-        """Resume deliveries after that position. Return None if there is no such webhook."""
-
-    def all(self) -> tuple[Webhook, ...]:
-        """Return all webhooks in the order in which they were added."""
-
-    def advance(self, identity: str, epoch: str, position: int, delivered: int | None) -> None:
-        """Record that all entries up to that position were delivered or not wanted.
-
-        `delivered` is the time, if anything was delivered.
-        """
-
-    def put_off(self, identity: str, due: int, reason: str, now: int) -> None:
-        """Record a failed delivery; the next attempt is at `due`."""
-
-    def disable(self, identity: str, reason: str, now: int) -> None: ...
-
-    def hold(self) -> bool:
-        """Try to become the one process that delivers. The lock ends with `release` or with the process."""
-
-    def release(self) -> None: ...
-
-
-GONE: Final = "the receiver says that it is gone (HTTP status 410)"
-"""The reason of a failed delivery if the receiver wants nothing more."""

@@ -192,9 +192,6 @@ class DraftStore(Protocol):
         """Remove the leftovers of removed drafts."""
 
 
-# --- reviews ----------------------------------------------------------------------------------------------------------
-
-
 ReviewChange = Callable[[Review | None], tuple[Review, ReviewEntry]]
 """Returns the next state of a review, which is None if there is none, and the entry that explains it; or raises."""
 

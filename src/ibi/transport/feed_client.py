@@ -25,7 +25,7 @@ from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, Follow
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin
-from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.safe_text import printable

@@ -14,7 +14,7 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.origin import Origin
 from ibi.ports.copies import SourceCut
-from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.transfers import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.transport.api_client import ApiClient, is_unknown_service
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
 from ibi.transport.item_source import HttpItemSources

@@ -9,7 +9,7 @@ from typing import Final
 from ibi.model.visibility import IpNetwork
 from ibi.model.webhook import Delivery, Webhook
 from ibi.origin import Origin
-from ibi.ports.copies import GONE
+from ibi.ports.webhooks import GONE
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.server_url import request_target

@@ -23,7 +23,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.item import Tombstone
 from ibi.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
 from ibi.model.transfer_ledger import ReceiverStage
-from ibi.ports.federation import PeerRefused
+from ibi.ports.transfers import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.signing import PublicKey, SigningKey

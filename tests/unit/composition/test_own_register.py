@@ -15,7 +15,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.registration import Inclusion, Registration
-from ibi.ports.federation import PeerSilent
+from ibi.ports.transfers import PeerSilent
 from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol

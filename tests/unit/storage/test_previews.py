@@ -10,8 +10,8 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.model.preview import PreviewState, RenderedPreview
-from ibi.ports.archive_store import PreviewStore
 from ibi.ports.errors import CatalogDamaged
+from ibi.ports.previews import PreviewStore
 from ibi.storage.sqlite.previews import SqlitePreviews
 
 NAME, OTHER = RepositoryName.parse("lab.br/arq/2009/07.21.14.43"), RepositoryName.parse("lab.br/arq/2010/07.21.14.43")

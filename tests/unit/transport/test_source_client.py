@@ -18,7 +18,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.transport import feed_client
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.feed_client import SourceClient

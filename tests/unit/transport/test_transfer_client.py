@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ibi.label import RepositoryName
-from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.transfers import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.transport import item_source, transfer_client
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.transfer_client import HttpTransferPeers

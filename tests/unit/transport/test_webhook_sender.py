@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ibi.model.webhook import Delivery, Webhook
-from ibi.ports.copies import GONE
+from ibi.ports.webhooks import GONE
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.webhook_sender import HttpWebhookSender
 from tests.support.raw_archive import LOOPBACK, http, never, raw_archive

@@ -34,7 +34,8 @@ from ibi.model.account import Actor, AuditEntry, Scope
 from ibi.model.item import Item
 from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
 from ibi.ports.clocks import Clocks
-from ibi.ports.correspondence import Letter, RequestStore
+from ibi.ports.correspondence import Letter
+from ibi.ports.reader_requests import RequestStore
 from ibi.safe_text import printable, shorten
 from ibi.services.correspondence.letters import (
     AddressBook,

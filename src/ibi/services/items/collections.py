@@ -19,8 +19,9 @@ from ibi.model.collection import MOST_MEMBERS, CollectionSearch, FoundBySearch, 
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, PAGE_SIZE, ListPlace, Order, SearchPage
 from ibi.ports.accounts import AuditLog
-from ibi.ports.catalog import Catalog, CollectionStore
+from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
+from ibi.ports.collections import CollectionStore
 from ibi.services.items.searching import Searching
 from ibi.services.promptness import beside
 from ibi.vocabulary import State

@@ -28,9 +28,11 @@ from ibi.label import RepositoryName
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.search import SearchQuery
-from ibi.ports.archive_store import Content, PreviewStore, TextIndex, TextReader
+from ibi.ports.archive_store import Content
 from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.errors import StorageError
+from ibi.ports.full_text import TextIndex, TextReader
+from ibi.ports.previews import PreviewStore
 from ibi.services.items.stored_item import DOC
 from ibi.services.jobs import Job, JobStopped
 from ibi.services.limits import hold_alone

@@ -17,8 +17,8 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.label import RepositoryName
 from ibi.model.preview import PreviewState, RenderedPreview
-from ibi.ports.archive_store import MarkdownRenderer, PreviewStore
 from ibi.ports.errors import StorageError
+from ibi.ports.previews import MarkdownRenderer, PreviewStore
 
 _MOST_WAITING: Final = 64
 """Files that wait to be rendered, each with its text. Further ones are dropped until a reader asks again."""

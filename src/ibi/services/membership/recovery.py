@@ -15,12 +15,7 @@ from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_state import PublishedStatement
 from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.membership import AlreadyRegistered, PrefixHome, PrefixTaken, require_free_prefixes
-from ibi.resolver.register_recovery import (
-    ChosenRegister,
-    LostArchive,
-    choose_register,
-    recovered_registrations,
-)
+from ibi.resolver.register_recovery import ChosenRegister, LostArchive, choose_register, recovered_registrations
 from ibi.resolver.signed_register import ListedArchive, OfferedRegister, SignedRegister, read_register
 from ibi.signing import InvalidStatement, PublicKey
 

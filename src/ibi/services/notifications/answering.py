@@ -16,7 +16,7 @@ from ibi.languages import LanguageTag
 from ibi.model.item import Description, Draft, Item
 from ibi.model.notification import ClaimRelation, ReceivedClaim, RelatedLink, RemoteClaimState, SentClaim
 from ibi.ports.catalog import Link
-from ibi.ports.federation import Rows
+from ibi.ports.notifications import Rows
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.stored_item import with_backlink_to
 from ibi.services.notifications.claim_context import ClaimContext, ClaimWithdrawn, LanguageNotKnown

@@ -21,7 +21,7 @@ from ibi.model.notification import (
     Unreached,
 )
 from ibi.ports.catalog import Catalog
-from ibi.ports.federation import Notifications
+from ibi.ports.notifications import Notifications
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.limits import LimitExceeded

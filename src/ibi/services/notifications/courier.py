@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import structlog
 
 from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
-from ibi.ports.federation import Rows
+from ibi.ports.notifications import Rows
 from ibi.services.jobs import Job
 from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
 from ibi.services.notifications.claim_context import ClaimContext

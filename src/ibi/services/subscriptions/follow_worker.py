@@ -32,8 +32,8 @@ from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, Follow, FollowKind, SourceAddress, SourcePage, WantedItem
 from ibi.origin import Origin
 from ibi.ports.catalog import Catalog
-from ibi.ports.copies import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
 from ibi.ports.errors import StorageError
+from ibi.ports.subscriptions import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
 from ibi.services.jobs import Job
 from ibi.services.subscriptions.followed_items import Bringer, FollowedItems
 from ibi.signing import SigningKey

@@ -22,7 +22,7 @@ from ibi.model.item import Item
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, WantedItem
 from ibi.origin import is_same_place
 from ibi.ports.catalog import Catalog
-from ibi.ports.copies import FollowStore
+from ibi.ports.subscriptions import FollowStore
 from ibi.vocabulary import State
 
 _FIRST_RETRY: Final = 30

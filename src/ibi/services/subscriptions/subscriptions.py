@@ -22,7 +22,8 @@ from ibi.model.webhook import (
 from ibi.origin import InvalidOrigin, Origin, authority_of, is_same_place
 from ibi.ports.accounts import AuditLog
 from ibi.ports.catalog import ChangeFeed
-from ibi.ports.copies import FollowStore, WebhookStore
+from ibi.ports.subscriptions import FollowStore
+from ibi.ports.webhooks import WebhookStore
 from ibi.resources.subscriptions import FollowResource, NewWebhook, WebhookResource
 from ibi.services.jobs import Job
 from ibi.services.promptness import beside

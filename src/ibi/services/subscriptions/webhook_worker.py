@@ -30,7 +30,7 @@ from ibi.model.webhook import (
     shown_url,
 )
 from ibi.ports.catalog import ChangeFeed
-from ibi.ports.copies import GONE, WebhookStore
+from ibi.ports.webhooks import GONE, WebhookStore
 from ibi.services.jobs import Job
 
 _LOOK: Final = 0.5

@@ -33,7 +33,7 @@ from ibi.federation.transfer_messages import Offer, read_reply, sign_offer
 from ibi.label import Label, RepositoryName
 from ibi.model.transfer_ledger import IncomingTransfer, OpenItem, OpenProblem, ReceiverStage
 from ibi.ports.copies import SourceCut
-from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import BringsCopies
 

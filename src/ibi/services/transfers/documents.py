@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ibi.errors import ErrorKind, IbiError
 from ibi.model.transfer_ledger import OpenItem, OpenProblem, ReceiverStage, SenderStage
-from ibi.ports.federation import TransferLedger
+from ibi.ports.transfers import TransferLedger
 from ibi.resources.transfers import MOST_TRANSFERS, TransferResource
 from ibi.services.transfers.senders import Senders
 

@@ -9,7 +9,7 @@ from ibi.errors import InvalidInput
 from ibi.federation.provenance import check_chain
 from ibi.label import Label, RepositoryName
 from ibi.model.transfer_ledger import OpenItem, OpenProblem
-from ibi.ports.federation import TransferLedger
+from ibi.ports.transfers import TransferLedger
 
 
 class OpenItems:

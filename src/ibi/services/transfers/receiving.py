@@ -40,7 +40,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.item import Item
 from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.limits import LimitExceeded, LimitRows, LimitScope, RateLimiter
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.senders import WITHOUT_REGISTER, Senders, explain_standing, require_standing

@@ -30,7 +30,8 @@ from ibi.messages.identification import LabelForms
 from ibi.model.registration import Registration, Succession
 from ibi.model.transfer import ToldChain
 from ibi.ports.archive_state import KeyStore
-from ibi.ports.federation import Beliefs, ChainStore
+from ibi.ports.federation import Beliefs
+from ibi.ports.transfers import ChainStore
 from ibi.signing import PublicKey
 
 LostTo = Callable[[Label], Iterable[Registration]]

@@ -37,7 +37,7 @@ from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
 from ibi.model.transfer_ledger import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
+from ibi.ports.transfers import NoTransferService, PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.translatable import message
 

@@ -22,7 +22,7 @@ from ibi.federation.transfer import TransferRefused
 from ibi.label import Label, RepositoryName
 from ibi.model.item import Item
 from ibi.model.transfer_ledger import IncomingTransfer, ReceiverStage, SenderStage
-from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
 from ibi.services.transfers.comparison import ChainComparison

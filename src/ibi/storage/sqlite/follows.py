@@ -18,7 +18,7 @@ from ibi.model.subscription import (
     SourceAddress,
     WantedItem,
 )
-from ibi.ports.copies import Advance
+from ibi.ports.subscriptions import Advance
 from ibi.storage.database import DatabaseSession
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.state import StateStore

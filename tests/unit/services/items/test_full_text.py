@@ -20,7 +20,8 @@ from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.search import ExtractedText, Facet, SearchQuery
 from ibi.model.visibility import Visibility, network
-from ibi.ports.archive_store import OpenFile, TextIndex, TextReader
+from ibi.ports.archive_store import OpenFile
+from ibi.ports.full_text import TextIndex, TextReader
 from ibi.services.items.full_text import FullTextSearch, FullTextWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.previews import SqlitePreviews

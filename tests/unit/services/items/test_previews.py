@@ -12,7 +12,7 @@ import pytest
 from ibi.label import RepositoryName
 from ibi.model.preview import PreviewState, RenderedPreview
 from ibi.model.search import ExtractedText
-from ibi.ports.archive_store import MarkdownRenderer
+from ibi.ports.previews import MarkdownRenderer
 from ibi.services.items.previews import MarkdownPreviews
 from ibi.storage.errors import DiskRefused
 from ibi.storage.sqlite.previews import SqlitePreviews

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
-from ibi.ports.copies import SourceAway, SourceUnusable
+from ibi.ports.subscriptions import SourceAway, SourceUnusable
 from ibi.services.jobs import JobRunner
 from ibi.services.subscriptions.follow_worker import _MOST_STEPS, WAIT, FollowWorker, _Lane, _LaneKey
 from ibi.services.subscriptions.subscriptions import FollowAdmin

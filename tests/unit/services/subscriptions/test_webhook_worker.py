@@ -12,7 +12,7 @@ import pytest
 
 from ibi.model.change import ChangeKind, ChangePage, ItemChange
 from ibi.model.webhook import DISABLED_AFTER, Delivery, Webhook
-from ibi.ports.copies import GONE
+from ibi.ports.webhooks import GONE
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 from tests.support.running_jobs import running

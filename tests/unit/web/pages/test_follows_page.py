@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress
 from ibi.model.webhook import Webhook
-from ibi.ports.copies import Advance
+from ibi.ports.subscriptions import Advance
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.secret_hasher import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
