@@ -126,8 +126,6 @@ class Pairs(Mapping[str, Value]):
         return Pairs, (tuple(self._values.items()),)
 
 
-# --- lists of other makes --------------------------------------------------------------------------------------------
-
 # The lists of R are those of Tcl (`array get`), which quotes more than R Table 6.2 prints. Everything with a blank, a
 # bracket or a dollar sign is in braces, also inside others, and lone braces follow a backslash.
 _BLANKS = " \t\r\n\v\f"
@@ -247,9 +245,6 @@ def _unescape(match: re.Match[str]) -> str:
         character = chr(int(code, 16))
         return "\ufffd" if "\ud800" <= character <= "\udfff" else character
     return " " if match[3] is None else _ESCAPED.get(match[3], match[3])
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def encoded_word(text: str) -> str:

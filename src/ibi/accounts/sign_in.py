@@ -219,8 +219,6 @@ def _digest(text: str) -> bytes:
     return sha256(text.encode("ascii")).digest()
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------------
-
 # A token reads `ibi_<id>_<secret>`. The id is public and finds the token. The secret is 256 random bits, so its plain
 # SHA-256 can be stored: a slow hash would only protect a secret that can be guessed.
 

@@ -91,7 +91,7 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     from ibi.cli.archive_store import local_settings
     from ibi.composition.membership import MembershipIncomplete
     from ibi.messages.identification import RegistrationKey
-    from ibi.messages.membership import MAIL_SUBJECT, RegistrationMail
+    from ibi.messages.registration import MAIL_SUBJECT, RegistrationMail
     from ibi.storage.key_files import KeyFiles
     from ibi.storage.machine import MachineClocks
 

@@ -62,7 +62,7 @@ def _read_settings(flags: dict[str, str | None]) -> tuple[Settings, list[Diagnos
     """Return the settings. If they cannot be used, return basic ones for the examination, and the reason."""
     from ibi.composition.doctor.diagnosis import Diagnosis, from_error
     from ibi.config import load_settings
-    from ibi.config.declaration import SettingsError
+    from ibi.config.errors import SettingsError
 
     odd = next(_odd_files(flags), None)
     if odd is not None:

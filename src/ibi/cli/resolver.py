@@ -144,7 +144,7 @@ def register(labels: tuple[str, ...], *, key_stdin: bool, as_json: bool, **optio
 def read_mail(mail: BinaryIO, *, as_json: bool, **options: Any) -> None:
     """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
     who it says is for you to judge."""
-    from ibi.messages.membership import MAIL_LIMIT, RegistrationMail
+    from ibi.messages.registration import MAIL_LIMIT, RegistrationMail
     from ibi.resources.registrations import ArchiveApplication
     from ibi.services.membership.mails import sender_of
 

@@ -7,30 +7,21 @@ is needed.
 
 from __future__ import annotations
 
-from ibi.config.declaration import (
+from ibi.config.declaration import NamedSetting, Setting, SettingSource
+from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
-    NamedSetting,
-    Setting,
     SettingsConflict,
     SettingsError,
     SettingsFileMalformed,
     SettingsFileUnreadable,
     SettingsFileUnwritable,
-    SettingSource,
     UnknownSetting,
 )
 from ibi.config.kinds import Secret
 from ibi.config.loading import FILE_NAME, change_setting, load_settings, write_initial_toml
 from ibi.config.sections import ResolveSettings, SiteSettings
-from ibi.config.settings import (
-    SETTINGS,
-    ArchiveSettings,
-    MailSettings,
-    MintSettings,
-    Settings,
-    setting,
-)
+from ibi.config.settings import SETTINGS, ArchiveSettings, MailSettings, MintSettings, Settings, setting
 
 __all__ = [
     "FILE_NAME",

@@ -13,15 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ibi.config.declaration import (
+from ibi.config.declaration import NamedSetting, SettingSource
+from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
-    NamedSetting,
     SettingsConflict,
     SettingsFileMalformed,
     SettingsFileUnreadable,
     SettingsFileUnwritable,
-    SettingSource,
     UnknownSetting,
     closest_name,
     display,

@@ -16,7 +16,8 @@ from ibi.messages.answers import (
     subject_of,
 )
 from ibi.messages.identification import LabelForms, RegistrationKey, UrlKey
-from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest, RegistrationMail
+from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
+from ibi.messages.registration import RegistrationMail
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList, parse_url_list
 from ibi.messages.values import (

@@ -115,9 +115,6 @@ def take(found: Mapping[str, str], name: str, reader: Callable[[str], T]) -> T:
     return values.read(name, found.get(name), reader)
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
 class _OneLineAnswer:
     __slots__ = ()
 

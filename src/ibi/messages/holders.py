@@ -133,9 +133,6 @@ def _label(text: bytes) -> Label | None:
         return None
 
 
-# --- copy holders -----------------------------------------------------------------------------------------------------
-
-
 LONGEST_STATEMENT: Final = 1 << 18
 """Most characters: more than the permitted Archives and prefixes need."""
 MOST_PREFIXES: Final = 64

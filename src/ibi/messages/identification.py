@@ -155,9 +155,6 @@ def _read_each_form(words: tuple[str, ...]) -> list[Label]:
 _read_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read_forms)
 
 
-# --- key --------------------------------------------------------------------------------------------------------------
-
-
 MAX_KEY: Final = 256
 """R Table 7.1 sets no limit on the digits; no key needs more, and stored values must be bounded."""
 
@@ -222,8 +219,6 @@ class UrlKey(_Key):
 
     __slots__ = ()
 
-
-# --- keys that an Archive makes ---------------------------------------------------------------------------------------
 
 # A key is `<unix time>-<digits>` (R Table 7.1). Eight random digits make every key unique. Twenty-four digits are an
 # HMAC-SHA256 over time, random digits, item and relation, so that only this Archive can make one. The rest is the

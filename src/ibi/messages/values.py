@@ -189,9 +189,6 @@ def value_of(query: str, name: str) -> str | None:
     return select(decode_query(query), (name,)).get(name)
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
-
-
 IpAddress: TypeAlias = "IPv4Address | IPv6Address"
 
 S = TypeVar("S")

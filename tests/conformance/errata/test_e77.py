@@ -8,7 +8,7 @@ import pytest
 
 from ibi.cli.item_options import described
 from ibi.config import load_settings
-from ibi.config.declaration import SettingsError
+from ibi.config.errors import SettingsError
 from ibi.model.item import Draft
 from ibi.relation import Relation
 

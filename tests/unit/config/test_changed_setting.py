@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi.config import FILE_NAME, change_setting, load_settings
-from ibi.config.declaration import SettingsFileUnwritable
+from ibi.config.errors import SettingsFileUnwritable
 
 NEW = "https://new.example.org"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.config import load_settings
-from ibi.config.declaration import InvalidSetting
+from ibi.config.errors import InvalidSetting
 from ibi.label import parse
 from ibi.messages.holders import CopyHolder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibi.config import load_settings
-from ibi.config.declaration import InvalidSetting
+from ibi.config.errors import InvalidSetting
 
 
 @pytest.mark.parametrize(

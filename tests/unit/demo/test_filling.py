@@ -11,7 +11,8 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from ibi.composition.archive_store import open_store
-from ibi.demo.collection import FILE_NAME, demo_items, fill
+from ibi.demo.collection import demo_items
+from ibi.demo.depositing import FILE_NAME, fill
 from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.vocabulary import State

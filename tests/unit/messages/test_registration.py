@@ -9,7 +9,7 @@ import pytest
 from ibi.errors import InvalidMessage
 from ibi.label import parse
 from ibi.messages import MissingPair, RegistrationKey, RegistrationMail, RepeatedPair
-from ibi.messages.membership import MAIL_LIMIT
+from ibi.messages.registration import MAIL_LIMIT
 
 MAIL = RegistrationMail(parse("dpi.inpe.br/banon/1999/01.09.22.14"), RegistrationKey("1234567890-9876543210"))
 SERVICE = "archiveserviceibi = dpi.inpe.br/banon/1999/01.09.22.14"

@@ -8,8 +8,8 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import RegistrationKey
-from ibi.resolver.archive_keys import key_weakness, require_unknown
 from ibi.resolver.membership import WeakKey
+from ibi.resolver.registration_keys import key_weakness, require_unknown
 
 LABEL = parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39")
 

@@ -13,7 +13,7 @@ from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.minter import LocalLabels, LocalMinter
 from ibi.composition.server.context import ServerContext
 from ibi.config import Settings
-from ibi.demo.collection import fill
+from ibi.demo.depositing import fill
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance, ClockRefused, DoubtUnreadable
 from ibi.model.membership import ArchiveRecord

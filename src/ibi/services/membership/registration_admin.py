@@ -28,7 +28,6 @@ from ibi.ports.archive_state import PublishedStatement
 from ibi.ports.clocks import Clocks
 from ibi.ports.correspondence import Mailer
 from ibi.ports.federation import Registry
-from ibi.resolver.archive_keys import key_weakness, require_unknown
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import confirmation_letter
 from ibi.resolver.membership import (
@@ -38,6 +37,7 @@ from ibi.resolver.membership import (
     after_call_back,
     require_free_prefixes,
 )
+from ibi.resolver.registration_keys import key_weakness, require_unknown
 from ibi.resources.registrations import ArchiveApplication, NewlyRegisteredArchive, RegisteredArchiveResource
 from ibi.services.accounts.secret_hasher import KeyHasher
 from ibi.services.jobs import Job

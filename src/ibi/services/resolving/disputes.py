@@ -26,7 +26,7 @@ from ibi.ports.accounts import AuditLog
 from ibi.ports.correspondence import Mailer
 from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.letters import dispute_letter
+from ibi.resolver.dispute_letters import dispute_letter
 from ibi.resources.beliefs import DisputeResource
 from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
