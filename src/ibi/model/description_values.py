@@ -1,4 +1,5 @@
-"""Other names of an item: a label of before 2008, a DOI, an ARK, a handle, or a former address.
+"""Other names of an item (a label of before 2008, a DOI, an ARK, a handle, or a former address), and affiliations,
+related identifiers, funding and places.
 
 Input of a depositor is checked by `parse_alternate` as strictly as its scheme allows. Recorded names are bounded and
 otherwise accepted as they are: a later version may know the syntax of some scheme better.
@@ -145,9 +146,6 @@ _READERS: Final[Mapping[str, Callable[[str], str]]] = {
     "hdl": _handle,
     "url": _address,
 }
-
-
-# --- description values -----------------------------------------------------------------------------------------------
 
 
 MAX_TEXT: Final = 100_000
