@@ -19,14 +19,14 @@ from bench.catalogue import own
 from bench.figure import Figure, figure_table
 from bench.search import Words, filled
 from bench.serving import Client, ibi_up
-from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.secret_hasher import SecretHasher
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.catalogue.integrity import SqliteIntegrity
+from ibi.people.service.account_admin import PersonAdmin
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.store.people import SqlitePeople
+from ibi.storage.columns import label_key
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.storage.sqlite.people import SqlitePeople
-from ibi.storage.sqlite.usage import SqliteUsageLog
+from ibi.usage.store import SqliteUsageLog
 
 __all__ = ["figures"]
 
@@ -81,7 +81,7 @@ def _month(ago: int) -> int:
 
 
 def _write_audit_log(data: Path) -> None:
-    """A chain as `ibi.storage.audit_log` writes it, a minute a line from 2020 on."""
+    """A chain as `ibi.people.store.audit_log` writes it, a minute a line from 2020 on."""
     (data / "audit").mkdir(mode=0o700, exist_ok=True)
     previous, began, lines = "0" * 64, 1_577_836_800, []
     for number in range(1, LINES + 1):

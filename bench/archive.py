@@ -28,29 +28,29 @@ from bench.catalogue import SIZES, Place, filled, label_at, own
 from bench.content import DISK, rate, three_files
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.composition.archive_store import CATALOGUE, STORE, open_store
-from ibi.instant import Instant
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.messages.requests import UrlRequest
-from ibi.minting.minter import Rules
-from ibi.model.content import Bytes, Source, Stream
-from ibi.model.item import Description, Draft, Item
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.minting import Identity
-from ibi.services.archive_answers import MOST_KEPT
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.file_selection import unread_files
-from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.sites import ArchiveSite
-from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.archive.api import ArchiveService
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.archive.service.answers import MOST_KEPT
+from ibi.items.model.content import Bytes, Source, Stream
+from ibi.items.model.item import Description, Draft, Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.opening.archive_store import CATALOGUE, STORE, open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.file_selection import unread_files
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.membership.store.archive_state import ArchiveRecordFile
+from ibi.minting.rules.minter import Rules
+from ibi.minting.service.queue import MintQueue
+from ibi.server.fast_path import Dispatcher, DispatchMiddleware
+from ibi.server.server import Server, listen, spare_collector
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, Label, RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.messages.requests import UrlRequest
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.web.archive.service import ArchiveService
-from ibi.web.fast.fast_path import Dispatcher, DispatchMiddleware
-from ibi.web.fast.server import Server, listen, spare_collector
+from ibi.web.sites import ArchiveSite
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens

@@ -23,20 +23,21 @@ from threading import Thread
 from typing import Any
 
 from bench.figure import Figure, figure_table
-from ibi.composition.archive_store import CATALOGUE, STORE
-from ibi.instant import FIRST_SECOND, Instant
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.file import File
-from ibi.model.item import Description, Item
-from ibi.model.item_json import item_document, local_document
-from ibi.model.metadata import Agent, DescriptiveMetadata, Text
-from ibi.storage.generation_file import GenerationFile
-from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
-from ibi.storage.sqlite.catalog_rows import ROWIDS_PER_TICK, find_record, label_key
-from ibi.storage.sqlite.connection import connect
+from ibi.items.model.file import File
+from ibi.items.model.item import Description, Item
+from ibi.items.model.item_json import item_document, local_document
+from ibi.items.model.metadata import Agent, DescriptiveMetadata, Text
+from ibi.items.opening.archive_store import CATALOGUE, STORE
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.catalogue.migrations import MIGRATIONS
+from ibi.items.store.catalogue.rows import ROWIDS_PER_TICK, find_record
+from ibi.items.store.generation_file import GenerationFile
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.standard.instant import FIRST_SECOND, Instant
+from ibi.standard.label import Ibip, Label, RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.storage.columns import label_key
+from ibi.storage.connection import connect
 
 __all__ = ["figures"]
 

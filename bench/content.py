@@ -20,9 +20,9 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from bench.figure import Figure, figure_table
-from ibi.instant import Instant
-from ibi.model.content import Bytes, Change, Copy, Stream
-from ibi.storage.ocfl.store import OcflStore
+from ibi.items.model.content import Bytes, Change, Copy, Stream
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.standard.instant import Instant
 
 __all__ = ["DISK", "figures", "rate", "three_files"]
 

@@ -25,9 +25,9 @@ from bench.archive import CountedLabels, draft_of
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, ibi_up
-from ibi.composition.archive_store import open_store
-from ibi.model.content import Bytes, Source, Stream
-from ibi.services.items.deposits import Deposits
+from ibi.items.model.content import Bytes, Source, Stream
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.deposits import Deposits
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["figures"]

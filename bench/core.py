@@ -8,14 +8,14 @@ from uuid import UUID, uuid5
 
 import ibi
 from bench.measurement import Measurement, over
-from ibi.clock import SECOND, next_tick
-from ibi.instant import Instant
-from ibi.label import Ibip, RepositoryName
-from ibi.label.grammar import decode_prefix
-from ibi.label.label import canonical_prefix
-from ibi.messages.url_list import UrlList, parse_url_list
-from ibi.pairs import Pairs
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.clock import SECOND, next_tick
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, RepositoryName
+from ibi.standard.label.grammar import decode_prefix
+from ibi.standard.label.label import canonical_prefix
+from ibi.standard.messages.url_list import UrlList, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.persistent_url import PersistentUrl
 
 __all__ = ["REFERENCE", "measurements"]
 

@@ -22,15 +22,15 @@ from bench.archive import CountedLabels, collecting_as_a_server, draft_of
 from bench.content import DISK, rate
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Spent, ibi_up
-from ibi.composition.archive_store import open_store
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.content import Bytes, Source
-from ibi.model.draft import DraftRecord, Publication, encode_draft
-from ibi.model.item import Description
-from ibi.services.drafts.drafts import new_draft_id
-from ibi.services.items.deposits import Deposits
+from ibi.deposits.model import DraftRecord, Publication, encode_draft
+from ibi.deposits.service.drafts import new_draft_id
+from ibi.items.model.content import Bytes, Source
+from ibi.items.model.item import Description
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.deposits import Deposits
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.identification import LabelForms
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["figures"]
@@ -123,11 +123,11 @@ def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
 
 # --- what the feed of changes costs ----------------------------------------------------------------------------------
 
-NO_TEXTS = "from ibi.services.items.full_text import FullTextWorker; FullTextWorker.jobs = lambda self: ();"
+NO_TEXTS = "from ibi.items.service.full_text import FullTextWorker; FullTextWorker.jobs = lambda self: ();"
 """The text of files is read from what the feed tells, beside requests: another work than the entry itself."""
 NO_ENTRIES = "from ibi.storage.sqlite import catalog_rows; vars(catalog_rows)['append_change'] = lambda *_, **__: None;"
 FEED_SIDES = {
-    name: (sys.executable, "-c", f"from ibi.cli import main; {NO_TEXTS}{without} main()")
+    name: (sys.executable, "-c", f"from ibi.command import main; {NO_TEXTS}{without} main()")
     for name, without in {"no-feed": NO_ENTRIES, "feed": ""}.items()
 }
 """The command, with a catalogue that writes no entries, and as it is."""

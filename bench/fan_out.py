@@ -20,12 +20,12 @@ from typing import Any
 
 from bench.figure import Figure, figure_table
 from bench.serving import running
-from ibi.label import parse
-from ibi.messages import LabelForms, UrlRequest, ip_addresses
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.trace import Answered
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.net.address_guard import AddressGuard
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms, UrlRequest, ip_addresses
+from ibi.standard.reply import Answered
 
 __all__ = ["figures"]
 

@@ -19,13 +19,13 @@ from pathlib import Path
 from bench.catalogue import label_at, own
 from bench.figure import Figure, figure_table
 from bench.serving import ibi_up
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.model.change import ChangeKind, Revision
-from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
-from ibi.storage.sqlite.changes import append_change
-from ibi.storage.sqlite.connection import connect, transaction
+from ibi.items.model.change import ChangeKind, Revision
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.catalogue.changes import append_change
+from ibi.items.store.catalogue.migrations import MIGRATIONS
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.storage.connection import connect, transaction
 
 __all__ = ["figures"]
 

@@ -20,14 +20,14 @@ from bench.archive import CountedLabels, draft_of
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, ibi_up
-from ibi.composition.archive_store import open_store
-from ibi.label import parse
-from ibi.label.search import home_prefix
-from ibi.model.content import Bytes
-from ibi.model.subscription import FollowedState
-from ibi.services.items.deposits import Deposits
+from ibi.following.model.subscription import FollowedState
+from ibi.following.store.follows import SqliteFollows
+from ibi.items.model.content import Bytes
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.deposits import Deposits
+from ibi.standard.label import parse
+from ibi.standard.label.search import home_prefix
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.follows import SqliteFollows
 
 __all__ = ["figures"]
 

@@ -20,13 +20,13 @@ from statistics import median, quantiles
 import uvloop
 
 from bench.figure import Figure
-from ibi.minting.minter import Rules
-from ibi.model.minting import Identity
-from ibi.services.jobs import JobRunner
-from ibi.services.minting.mint_queue import MintQueue
+from ibi.jobs.runner import JobRunner
+from ibi.minting.rules.minter import Rules
+from ibi.minting.service.queue import MintQueue
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.standard.identity import Identity
+from ibi.storage.connection import connect
 from ibi.storage.machine import MachineClocks, machine_id
-from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.ticks import SqliteTicks
 
 __all__ = ["figures"]
 
@@ -127,7 +127,7 @@ def server(home: Path) -> Iterator[tuple[int, int, str]]:
     home.mkdir()
     variables = {"IBI_MINT_WAIT_BOUND": "0", "IBI_LOCK_DIR": str(home / "locks"), "IBI_LOG_LEVEL": "error"}
     environment = {**os.environ, "IBI_WORKERS": "1", **variables}
-    ibi = [sys.executable, "-c", "from ibi.cli import main; main()"]
+    ibi = [sys.executable, "-c", "from ibi.command import main; main()"]
     process = subprocess.Popen(
         [*ibi, "up", "--port", "0"], cwd=home, env=environment, stdout=subprocess.PIPE, text=True
     )

@@ -32,13 +32,13 @@ from bench.catalogue import filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Running, running
-from ibi.composition.archive_store import CATALOGUE
-from ibi.instant import Instant
-from ibi.label import RepositoryName, parse
-from ibi.messages import LabelForms
-from ibi.model.registration import Inclusion, Registration
-from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.vocabulary import ArchiveProtocol
+from ibi.items.opening.archive_store import CATALOGUE
+from ibi.membership.model.registration import Inclusion, Registration
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName, parse
+from ibi.standard.messages import LabelForms
+from ibi.standard.vocabulary import ArchiveProtocol
 
 __all__ = ["figures"]
 

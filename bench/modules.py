@@ -81,7 +81,7 @@ def traced() -> dict[str, set[str]]:
 def token(data: Path, variables: dict[str, str]) -> str:
     import subprocess
 
-    command = [sys.executable, "-c", "from ibi.cli import main; main()", "token", "create", "--scope", "deposit"]
+    command = [sys.executable, "-c", "from ibi.command import main; main()", "token", "create", "--scope", "deposit"]
     done = subprocess.run(
         [*command, "--data", str(data)], env={**os.environ, **variables}, capture_output=True, text=True, check=True
     )
@@ -200,7 +200,7 @@ def serve(out: Path, arguments: Sequence[str]) -> None:
     threading.setprofile(note)
     sys.setprofile(note)
     sys.argv[1:] = arguments
-    from ibi.cli import main as command
+    from ibi.command import main as command
 
     command()
 

@@ -37,14 +37,14 @@ from bench.deposits import request, token_of
 from bench.figure import Figure, figure_table
 from bench.resolving import CONNECTIONS, ITEMS, MANY, data_directory, outcomes, wait_for_redirect
 from bench.serving import IBI, Client, Running, Spent, free_port, running
-from ibi.composition.membership import membership_request, resolver_gateway
-from ibi.config import load_settings
-from ibi.label import RepositoryName
-from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.membership import ExclusionRequest
-from ibi.resolver.authority import StandIn
-from ibi.resolver.signed_register import read_register
-from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.membership.opening.membership import membership_request, resolver_gateway
+from ibi.membership.rules.authority import StandIn
+from ibi.membership.rules.signed_register import read_register
+from ibi.membership.store.archive_state import ArchiveRecordFile
+from ibi.settings import load_settings
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.standard.messages.membership import ExclusionRequest
 
 __all__ = ["figures"]
 

@@ -18,8 +18,8 @@ from bench.catalogue import own
 from bench.figure import Figure, figure_table
 from bench.search import COMMON, Words, filled, sample
 from bench.serving import Client, Running, ibi_up, wait_for_rest
-from ibi.archive.harvesting import Resumption, Selection, write_token
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.harvesting.rules.harvesting import Resumption, Selection, write_token
+from ibi.items.store.catalogue.catalog import SqliteCatalog
 
 __all__ = ["figures"]
 

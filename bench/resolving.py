@@ -32,16 +32,16 @@ from bench.catalogue import Place, filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Running, Spent, nginx, running
-from ibi.composition.archive_store import CATALOGUE, open_store
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.model.content import Bytes
-from ibi.model.registration import Inclusion, Registration
-from ibi.services.items.deposits import Deposits
-from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.items.model.content import Bytes
+from ibi.items.opening.archive_store import CATALOGUE, open_store
+from ibi.items.service.deposits import Deposits
+from ibi.membership.model.registration import Inclusion, Registration
+from ibi.membership.store.archive_state import ArchiveRecordFile
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.vocabulary import ArchiveProtocol
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.vocabulary import ArchiveProtocol
 
 __all__ = ["figures"]
 
@@ -301,9 +301,9 @@ def include(resolver: Path, archive: Path, at: Running) -> None:
 
 def run_command() -> None:
     """The command as it is, but for the room of one cache."""
-    from ibi.cli import main
-    from ibi.composition.server import resolver
-    from ibi.resolver.caching import Cache
+    from ibi.app.server import resolver
+    from ibi.command import main
+    from ibi.resolver.rules.caching import Cache
 
     vars(resolver)["Cache"] = partial(Cache, 0, 0)
     main()

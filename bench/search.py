@@ -26,18 +26,18 @@ from urllib.parse import quote, urlsplit
 from bench.catalogue import HOST, START, own
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, ibi_up
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.languages import LanguageTag
-from ibi.messages.identification import LabelForms
-from ibi.model.file import File
-from ibi.model.item import Description, Item
-from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
-from ibi.model.search import LARGEST_PAGE, Facet, ListPlace, Order, SearchQuery
-from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
-from ibi.storage.sqlite.catalog_rows import put_row, row_of
-from ibi.storage.sqlite.connection import connect, transaction
+from ibi.items.model.file import File
+from ibi.items.model.item import Description, Item
+from ibi.items.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
+from ibi.items.model.search import LARGEST_PAGE, Facet, ListPlace, Order, SearchQuery
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.catalogue.migrations import MIGRATIONS
+from ibi.items.store.catalogue.rows import put_row, row_of
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages.identification import LabelForms
+from ibi.storage.connection import connect, transaction
 
 __all__ = ["figures"]
 

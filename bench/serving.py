@@ -19,7 +19,7 @@ from pathlib import Path
 
 __all__ = ["Client", "Running", "Spent", "ibi_up", "nginx", "running", "wait_for_rest"]
 
-IBI = (sys.executable, "-c", "from ibi.cli import main; main()")
+IBI = (sys.executable, "-c", "from ibi.command import main; main()")
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 _BUFFER = 1 << 20
 _REST, _AT_REST = 3.0, 0.02

@@ -17,15 +17,15 @@ from tempfile import TemporaryDirectory
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI
-from ibi.composition.archive_store import open_store
-from ibi.instant import Instant
-from ibi.label import Ibip, RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.content import Bytes
-from ibi.model.item import Description, Draft
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.file_selection import unread_files
+from ibi.items.model.content import Bytes
+from ibi.items.model.item import Description, Draft
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.file_selection import unread_files
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, RepositoryName
+from ibi.standard.messages.identification import LabelForms
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["figures"]

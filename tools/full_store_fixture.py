@@ -31,19 +31,19 @@ _ADD_ROWS = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from ibi.archive.reader_requests import RequestRules
-from ibi.instant import Instant
-from ibi.label import RepositoryName, parse
-from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
-from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
-from ibi.model.registration import ClaimKind, KnownDeletion, Ruling
-from ibi.model.transfer import ToldChain
-from ibi.messages.holders import CopyHolder
-from ibi.storage.sqlite.beliefs import SqliteBeliefs
-from ibi.storage.sqlite.notifications import SqliteNotifications
-from ibi.storage.sqlite.people import SqlitePeople
-from ibi.storage.sqlite.requests import SqliteRequests
-from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.requests.rules import RequestRules
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName, parse
+from ibi.people.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
+from ibi.requests.model import ReaderInquiry, RequestKind, RequestState
+from ibi.membership.model.registration import ClaimKind, KnownDeletion, Ruling
+from ibi.items.model.transfer_record import ToldChain
+from ibi.standard.messages.holders import CopyHolder
+from ibi.resolver.store.beliefs import SqliteBeliefs
+from ibi.claims.store import SqliteNotifications
+from ibi.people.store.people import SqlitePeople
+from ibi.requests.store import SqliteRequests
+from ibi.transfers.store.transfers import SqliteChainStore, SqliteTransferLedger
 
 data, item = Path(sys.argv[1]), sys.argv[2]
 NOW, LATER, AT = Instant.parse("2026-11-15T12:00:00Z"), Instant.parse("2036-11-15T12:00:00Z"), 1_800_000_000

@@ -40,7 +40,7 @@ class Measured(NamedTuple):
 
     limit: str
     name: str
-    """Module, and within it the function or class, as in `ibi.web.app:create_app`."""
+    """Module, and within it the function or class, as in `ibi.app.web:create_app`."""
     value: int
 
 

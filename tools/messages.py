@@ -1,6 +1,6 @@
 """All messages that are shown in the language of the reader: in templates, in code, and in the docstrings of errors.
 
-The catalogues are `src/ibi/web/pages/locales/<language>/*.po`; a test compares them with these messages.
+The catalogues are `src/ibi/web/locales/<language>/*.po`; a test compares them with these messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, TypeAlias, cast
 from babel.messages.extract import extract_from_dir, extract_python
 
 import ibi
-from ibi.errors import IbiError
+from ibi.standard.errors import IbiError
 
 PACKAGE: Final = Path(ibi.__file__).parent
 _METHODS: Final = [("**.py", f"{__name__}:extract_python_and_errors"), ("**.html", "jinja2"), ("**.txt", "jinja2")]

@@ -1,4 +1,4 @@
-"""Write `src/ibi/web/api/openapi.json`, the description of the API: `python -m tools.openapi`.
+"""Write `src/ibi/app/openapi.json`, the description of the API: `python -m tools.openapi`.
 
 The schemas come from the structs in `ibi.resources`. The operations, with their prose and examples, come from
 `tools/openapi_operations.json`: one record for each, which names its schemas, and the answers that several share.
@@ -14,13 +14,13 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Final
 
+import ibi.resources
 import msgspec
 
-import ibi.resources
-from ibi.web.api.openapi import SCHEMAS, references
+from ibi.app.openapi import SCHEMAS, references
 
 OPERATIONS: Final = Path(__file__).with_name("openapi_operations.json")
-WRITTEN: Final = Path(__file__).parents[1] / "src/ibi/web/api/openapi.json"
+WRITTEN: Final = Path(__file__).parents[1] / "src/ibi/app/openapi.json"
 
 _PROBLEM: Final = {"application/problem+json": {"schema": {"$ref": f"{SCHEMAS}Problem"}}}
 _SECURITY: Final[dict[str, list[dict[str, list[str]]]]] = {"required": [{"token": []}], "optional": [{}, {"token": []}]}

@@ -25,7 +25,7 @@ _HASH = re.compile(r"\s+--hash=sha256:(?P<hash>[0-9a-f]{64})")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 _CITATION_STYLES: Final = {
     "type": "data",
-    "bom-ref": "ibi/web/pages/csl",
+    "bom-ref": "ibi/citation/csl",
     "name": "Styles of the Citation Style Language (citationstyles.org)",
     "licenses": [{"license": {"id": "CC-BY-SA-3.0"}}],
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibi.errors import (
+from ibi.standard.errors import (
     IbiError,
     InvalidInput,
     InvalidInstant,
@@ -19,11 +19,11 @@ from ibi.errors import (
     InvalidPersistentUrl,
     InvalidRelation,
 )
-from ibi.instant import Instant
-from ibi.label import FoundLabel, Ibip, Label, RepositoryName, find_labels, parse
+from ibi.standard.instant import Instant
+from ibi.standard.label import FoundLabel, Ibip, Label, RepositoryName, find_labels, parse
 
 if TYPE_CHECKING:
-    from ibi.messages import (
+    from ibi.standard.messages import (
         Acknowledgment,
         Answer,
         ArchiveProtocol,
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
         parse_answer,
         parse_request,
     )
-    from ibi.pairs import Pairs
-    from ibi.persistent_url import PersistentUrl
-    from ibi.relation import Relation
+    from ibi.standard.pairs import Pairs
+    from ibi.standard.persistent_url import PersistentUrl
+    from ibi.standard.relation import Relation
 
 __version__ = "0.1.0"
 
@@ -105,15 +105,19 @@ __all__ = [
 
 # A type checker reads the imports above: if it saw `__getattr__`, it would accept any name.
 if not TYPE_CHECKING:
-    _MODULES = {"Pairs": "ibi.pairs", "PersistentUrl": "ibi.persistent_url", "Relation": "ibi.relation"}
-    """The modules of the exports that are loaded on first use. All others come from `ibi.messages`."""
+    _MODULES = {
+        "Pairs": "ibi.standard.pairs",
+        "PersistentUrl": "ibi.standard.persistent_url",
+        "Relation": "ibi.standard.relation",
+    }
+    """The modules of the exports that are loaded on first use. All others come from `ibi.standard.messages`."""
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value = globals()[name] = getattr(import_module(_MODULES.get(name, "ibi.messages")), name)
+        value = globals()[name] = getattr(import_module(_MODULES.get(name, "ibi.standard.messages")), name)
         return value
 
     def __dir__() -> list[str]:

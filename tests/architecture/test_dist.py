@@ -29,7 +29,7 @@ def test_the_wheel_has_the_whole_package_and_the_version_of_the_sources(built: d
 def test_the_wheel_has_the_licence_of_every_file_of_others(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as packed:
         names = {name.partition("/")[2] for name in packed.namelist() if ".dist-info/licenses/" in name}
-    assert names == {"licenses/LICENSE", "licenses/src/ibi/web/pages/csl/LICENSE.md"}
+    assert names == {"licenses/LICENSE", "licenses/src/ibi/citation/csl/LICENSE.md"}
 
 
 def test_a_wheel_that_lacks_a_file_is_refused(built: dict[str, Path], tmp_path: Path) -> None:

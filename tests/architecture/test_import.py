@@ -15,7 +15,7 @@ import ibi
 IMPORT = "import ibi"
 EXPLAIN = """
 import contextlib, io
-from ibi.cli import main
+from ibi.command import main
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     main(["explain", "8JMKD3MGP8W/34PGRBS"])
 """
@@ -46,25 +46,36 @@ def test_import_ibi_loads_no_heavy_module() -> None:
 
 @pytest.mark.parametrize("code", [IMPORT, EXPLAIN])
 def test_neither_import_nor_explain_loads_a_table_of_the_package(code: str) -> None:
-    assert "ibi.package_data" not in modules_loaded_by(code)
+    assert "ibi.standard.package_data" not in modules_loaded_by(code)
 
 
 def test_a_table_is_read_when_it_is_first_asked_for() -> None:
-    modules = "ibi.archive.licences, ibi.archive.referrers, ibi.model.item_types"
+    modules = "ibi.items.rules.licences, ibi.usage.rules.referrers, ibi.items.model.item_types"
     read_by = "pkgutil"
     assert read_by not in modules_loaded_by(f"import {modules}")
-    assert read_by in modules_loaded_by(f"import {modules}\nibi.model.item_types.coar_types()")
+    assert read_by in modules_loaded_by(f"import {modules}\nibi.items.model.item_types.coar_types()")
 
 
 def test_import_ibi_loads_neither_links_nor_messages_before_they_are_used() -> None:
     loaded = modules_loaded_by(IMPORT)
-    assert not {"ibi.messages", "ibi.pairs", "ibi.persistent_url", "ibi.relation", "dataclasses"} & loaded
-    assert "ibi.persistent_url" in modules_loaded_by("import ibi\nibi.PersistentUrl")
+    assert (
+        not {
+            "ibi.standard.messages",
+            "ibi.standard.pairs",
+            "ibi.standard.persistent_url",
+            "ibi.standard.relation",
+            "dataclasses",
+        }
+        & loaded
+    )
+    assert "ibi.standard.persistent_url" in modules_loaded_by("import ibi\nibi.PersistentUrl")
 
 
 def test_a_command_on_a_store_loads_no_event_loop_and_no_logging_of_servers() -> None:
     """In a loop of deposits, starting the command is nearly all that each of them costs."""
-    loaded = modules_loaded_by("import ibi.cli.deposit, ibi.cli.local_deposit, ibi.cli.local_items")
+    loaded = modules_loaded_by(
+        "import ibi.deposits.cli.deposit, ibi.deposits.cli.local_deposit, ibi.command.local_items"
+    )
     assert not {"asyncio", "logging", "rich", "ssl", "starlette", "structlog"} & loaded
 
 

@@ -162,15 +162,15 @@ def test_fields_are_declared_or_set_by_methods() -> None:
 
 def test_own_imports_are_modules_of_the_package_at_the_top() -> None:
     source = """
-        import sys, ibi.label
+        import sys, ibi.standard.label
         import ibis
         from ibi import Label
-        from ibi.clock import read, write
-        from ibi.clock import other
+        from ibi.standard.clock import read, write
+        from ibi.standard.clock import other
         from msgspec import Struct
 
         def call():
-            from ibi.errors import IbiError
+            from ibi.standard.errors import IbiError
     """
     found = [each for each in measure_module("ibi.sample", dedent(source)) if each.limit == "imports"]
     assert [(each.name, each.value) for each in found] == [("ibi.sample", 3)]

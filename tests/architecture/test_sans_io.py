@@ -29,10 +29,9 @@ def core_files() -> list[Path]:
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = configuration["tool"]["importlinter"]["contracts"]
     sources = next(one["source_modules"] for one in contracts if one["id"] == "sans-io")
-    places = [ROOT / "src" / Path(*name.split(".")) for name in sources]
-    return sorted(
-        file for place in places for file in (*place.rglob("*.py"), place.with_suffix(".py")) if file.is_file()
-    )
+    places = [place for name in sources for place in (ROOT / "src").glob(name.replace(".", "/"))]
+    modules = [file for name in sources for file in (ROOT / "src").glob(f"{name.replace('.', '/')}.py")]
+    return sorted({*modules, *(file for place in places for file in place.rglob("*.py"))})
 
 
 def reaches(tree: ast.AST) -> Iterator[str]:

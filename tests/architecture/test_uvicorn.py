@@ -1,4 +1,4 @@
-"""What `ibi.web.fast` relies on inside uvicorn, member by member.
+"""What `ibi.server` relies on inside uvicorn, member by member.
 
 `GuardedProtocol`, `ReadingFlow` and `Server` override parts of classes that uvicorn does not promise to keep, and count
 on the order in which those call each other. So the version is capped, and each member is known by a digest of its
@@ -27,9 +27,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 
-from ibi.web.fast.connection import ReadingFlow
-from ibi.web.fast.protocol import GuardedProtocol
-from ibi.web.fast.server import Server
+from ibi.server.connection import ReadingFlow
+from ibi.server.protocol import GuardedProtocol
+from ibi.server.server import Server
 from tests.docs.tables import ROOT
 
 PROTOCOL = "uvicorn.protocols.http.httptools_impl.HttpToolsProtocol"
@@ -60,7 +60,7 @@ RELIED_ON: dict[str, tuple[str, str]] = {
     f"{PROTOCOL}._get_upgrade": ("7b1305aac7b87064", "GuardedProtocol._unsupported_upgrade_warning: when it is called"),
     f"{PROTOCOL}._should_upgrade_to_ws": (
         "d580849b4df878c3",
-        'ibi.web.fast.server: with ws="none" nothing is ever upgraded',
+        'ibi.server.server: with ws="none" nothing is ever upgraded',
     ),
     f"{PROTOCOL}._unsupported_upgrade_warning": (
         "55bbd2762b189d9a",
@@ -120,9 +120,9 @@ RELIED_ON: dict[str, tuple[str, str]] = {
     ),
     f"{CYCLE}.run_asgi": (
         "0f33f2449a444bc2",
-        "ibi.web.http.request_middleware: what becomes of an error that reaches the server",
+        "ibi.web.request_middleware: what becomes of an error that reaches the server",
     ),
-    f"{CYCLE}.send_500_response": ("37c64da40eedaeaf", "ibi.web.http.request_middleware: the answer of last resort"),
+    f"{CYCLE}.send_500_response": ("37c64da40eedaeaf", "ibi.web.request_middleware: the answer of last resort"),
     f"{CYCLE}.send": (
         "abdd8601b326a8da",
         "GuardedProtocol._is_sent: writes the same bytes; pause_writing: nothing is added while writing is paused",
@@ -142,8 +142,8 @@ RELIED_ON: dict[str, tuple[str, str]] = {
         "8daf3a9b4e4e4245",
         "GuardedProtocol._answer_at_once and _is_sent: count total_requests, send default_headers",
     ),
-    f"{SERVER}.__init__": ("c150b55284f7511e", "ibi.web.fast.server.Server.__init__: its attributes have free names"),
-    f"{SERVER}.run": ("239e0133d4307e38", "ibi.web.fast.server.serve: runs until a signal, on uvloop where it is"),
+    f"{SERVER}.__init__": ("c150b55284f7511e", "ibi.server.server.Server.__init__: its attributes have free names"),
+    f"{SERVER}.run": ("239e0133d4307e38", "ibi.server.server.serve: runs until a signal, on uvloop where it is"),
     f"{SERVER}.serve": ("112ef41af52167e3", "Server.capture_signals: is entered around all of it"),
     f"{SERVER}._serve": ("4575b7a50adfede8", "Server.startup, on_tick, shutdown: the order, and when each is called"),
     f"{SERVER}.startup": (

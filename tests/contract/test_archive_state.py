@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.membership import ArchiveRecord, Membership, Phase
-from ibi.ports.archive_state import ArchiveRecords, MembershipState
-from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles
+from ibi.membership.model.membership import ArchiveRecord, Membership, Phase
+from ibi.membership.ports.archive_state import ArchiveRecords, MembershipState
+from ibi.membership.store.archive_state import ArchiveRecordFile, MembershipFiles
 from tests.support.deposit_samples import labels
 from tests.support.memory.archive_state import MemoryArchiveRecords, MemoryMembership
 

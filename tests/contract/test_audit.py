@@ -14,13 +14,13 @@ from shutil import rmtree
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.instant import Instant
-from ibi.model.account import AuditBroken, AuditEntry, AuditIncomplete
-from ibi.ports.accounts import AuditLog
-from ibi.ports.errors import StorageError
-from ibi.services.jobs import write_later
-from ibi.storage import audit_log
-from ibi.storage.audit_log import FileAuditLog
+from ibi.jobs.runner import write_later
+from ibi.people.model.account import AuditBroken, AuditEntry, AuditIncomplete
+from ibi.people.ports import AuditLog
+from ibi.people.store import audit_log
+from ibi.people.store.audit_log import FileAuditLog
+from ibi.standard.instant import Instant
+from ibi.standard.storage_errors import StorageError
 from tests.support.running_jobs import running
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")

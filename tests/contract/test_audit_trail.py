@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import ibi.storage.audit_trail as adapter
-from ibi.instant import Instant
-from ibi.model.account import AuditEntry, AuditPage, AuditQuery
-from ibi.ports.accounts import AuditTrail
-from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.audit_trail import FileAuditTrail
+import ibi.people.store.audit_trail as adapter
+from ibi.people.model.account import AuditEntry, AuditPage, AuditQuery
+from ibi.people.ports import AuditTrail
+from ibi.people.store.audit_log import FileAuditLog
+from ibi.people.store.audit_trail import FileAuditTrail
+from ibi.standard.instant import Instant
 
 FIRST = 1_800_000_000
 ACCOUNTS = ("person:ana", "service:harvest", None)

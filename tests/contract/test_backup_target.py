@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.backup import CHUNK
-from ibi.ports.backups import BackupIncomplete, BackupRefused, BackupTarget
-from ibi.storage.backup_target import BucketRefused, S3Missing, open_target
+from ibi.backup.model.backup import CHUNK
+from ibi.backup.ports import BackupIncomplete, BackupRefused, BackupTarget
+from ibi.backup.store.backup_target import BucketRefused, S3Missing, open_target
 from tests.support.bucket import bucket
 
 KEYS = ("items/sid.inpe.br/mtc-m18@80/2009/02.16.17.46/v1-0a.tar", "chunks/00/00", "manifests/000001-00.json")

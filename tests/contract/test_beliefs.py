@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.label import Label, parse
-from ibi.messages.holders import CopyHolder
-from ibi.model.registration import (
+from ibi.membership.model.registration import (
     ClaimKind,
     FalseClaim,
     KnownDeletion,
@@ -23,9 +21,11 @@ from ibi.model.registration import (
     Settlement,
     Succession,
 )
-from ibi.ports.federation import HOLDER_AGE, Beliefs
-from ibi.storage.sqlite import beliefs as in_sqlite
-from ibi.storage.sqlite.beliefs import SqliteBeliefs
+from ibi.resolver.ports import HOLDER_AGE, Beliefs
+from ibi.resolver.store import beliefs as in_sqlite
+from ibi.resolver.store.beliefs import SqliteBeliefs
+from ibi.standard.label import Label, parse
+from ibi.standard.messages.holders import CopyHolder
 from tests.support.memory import beliefs as in_memory
 from tests.support.memory.beliefs import MemoryBeliefs
 
@@ -295,9 +295,9 @@ class TestSqlite:
         script = f"""
 import os, signal
 from pathlib import Path
-from ibi.label import parse
-from ibi.model.registration import ClaimKind
-from ibi.storage.sqlite.beliefs import SqliteBeliefs
+from ibi.standard.label import parse
+from ibi.membership.model.registration import ClaimKind
+from ibi.resolver.store.beliefs import SqliteBeliefs
 beliefs = SqliteBeliefs(Path({str(tmp_path)!r}))
 item, other, a, b = map(parse, {[str(ITEM), str(OTHER), str(A), str(B)]!r})
 beliefs.record_successors(item, (a, b), {NOW})

@@ -14,19 +14,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from ibi.archive.errors import LabelTaken
-from ibi.instant import Instant
-from ibi.label import Ibip, Label, RepositoryName, parse
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms, State
-from ibi.model.content import HeldTotal
-from ibi.model.description_values import Alternate
-from ibi.model.file import File
-from ibi.model.item import Item, Tombstone
-from ibi.model.metadata import ResourceType
-from ibi.model.transfer import Transfer
-from ibi.ports.catalog import Link
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.items.model.content import HeldTotal
+from ibi.items.model.description_values import Alternate
+from ibi.items.model.file import File
+from ibi.items.model.item import Item, Tombstone
+from ibi.items.model.metadata import ResourceType
+from ibi.items.model.transfer_record import Transfer
+from ibi.items.ports.catalog import Link
+from ibi.items.rules.errors import LabelTaken
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, Label, RepositoryName, parse
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms, State
 from tests.properties.item_strategies import forms_at, items
 from tests.support.archive_catalog import PlainCatalog, add_up
 from tests.support.catalog_dump import dump

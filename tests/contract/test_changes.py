@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive import life_cycle
-from ibi.archive.errors import LabelTaken
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages import LabelForms
-from ibi.model.change import ChangeKind, Revision
-from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
-from ibi.model.transfer import Transfer
-from ibi.ports.archive_store import StoreCatalog
-from ibi.storage.generation_file import GenerationFile
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.items.model.change import ChangeKind, Revision
+from ibi.items.model.metadata import DescriptiveMetadata, ResourceType, Text
+from ibi.items.model.transfer_record import Transfer
+from ibi.items.ports.archive_store import StoreCatalog
+from ibi.items.rules import life_cycle
+from ibi.items.rules.errors import LabelTaken
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.generation_file import GenerationFile
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages import LabelForms
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item, same_ibip
 from tests.support.flat_items import replace

@@ -9,14 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.model.collection import CollectionExists, CollectionFull, CollectionSearch, InvalidCollection, ItemCollection
-from ibi.model.search import Facet
-from ibi.ports.collections import CollectionStore
+from ibi.collections.model import (
+    CollectionExists,
+    CollectionFull,
+    CollectionSearch,
+    InvalidCollection,
+    ItemCollection,
+)
+from ibi.collections.ports import CollectionStore
+from ibi.collections.store import SqliteCollections
+from ibi.items.model.search import Facet
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.storage.connection import STATE
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.collections import SqliteCollections
-from ibi.storage.sqlite.connection import STATE
 
 ADAPTERS: dict[str, Callable[[Path], SqliteCollections]] = {"sqlite": SqliteCollections}
 NOW = Instant(1_800_000_000)

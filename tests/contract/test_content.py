@@ -11,8 +11,7 @@ from zlib import crc32
 
 import pytest
 
-from ibi.errors import InvalidLabel
-from ibi.model.content import (
+from ibi.items.model.content import (
     BlockHasher,
     Bytes,
     Copy,
@@ -27,7 +26,7 @@ from ibi.model.content import (
     Stream,
     TakenFile,
 )
-from ibi.ports.archive_store import (
+from ibi.items.ports.archive_store import (
     Content,
     ContentChanged,
     ContentExists,
@@ -36,7 +35,8 @@ from ibi.ports.archive_store import (
     SourceRefused,
     UploadDamaged,
 )
-from ibi.storage.ocfl.store import OcflStore
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.standard.errors import InvalidLabel
 from tests.support.content_samples import NAME, OTHER, change, everything_in, files, stream
 from tests.support.memory.content import MemoryContent
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.label import parse
-from ibi.model.copies import ItemOutcome, JobItem, JobState
-from ibi.ports.copies import CopyJobs, WantedCopies
+from ibi.copies.model import ItemOutcome, JobItem, JobState
+from ibi.copies.ports import CopyJobs, WantedCopies
+from ibi.copies.store.copy_jobs import SqliteCopyJobs
+from ibi.standard.label import parse
+from ibi.storage.connection import STATE
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 
 LABELS = tuple(parse(f"lab.br/arq/2009/07.21.14.{minute}") for minute in range(10, 14))
 WANTED = WantedCopies(LABELS, "http://archive.example.org", "secret", "ana", "person:ana")

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.content import BLOCK, BlockHasher
-from ibi.model.draft import DraftRecord, Publication
-from ibi.model.file import File
-from ibi.model.item import Description
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.drafts import DraftStore, PartialUpload
-from ibi.services.drafts.drafts import new_draft_id
-from ibi.storage.draft_files import DraftFiles
+from ibi.deposits.model import DraftRecord, Publication
+from ibi.deposits.ports import DraftStore, PartialUpload
+from ibi.deposits.rules.drafts import DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
+from ibi.deposits.service.drafts import new_draft_id
+from ibi.deposits.store.draft_files import DraftFiles
+from ibi.items.model.content import BLOCK, BlockHasher
+from ibi.items.model.file import File
+from ibi.items.model.item import Description
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.identification import LabelForms
 from tests.support.set_clocks import SetClocks
 
 ADAPTERS: dict[str, Callable[[Path, SetClocks], DraftStore]] = {"files": DraftFiles}

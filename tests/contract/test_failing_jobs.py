@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.failing_job import FailingJob
-from ibi.ports.archive_state import FailureBoard
-from ibi.ports.errors import StorageError
-from ibi.storage.failing_jobs import FILE, FailingJobsFile
+from ibi.jobs.failing_job import FailingJob
+from ibi.jobs.failing_jobs_file import FILE, FailingJobsFile
+from ibi.jobs.ports import FailureBoard
+from ibi.standard.storage_errors import StorageError
 
 
 def failing(name: str, failures: int = 1) -> FailingJob:

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from ibi.model.change import ChangeKind
-from ibi.model.subscription import (
+from ibi.following.model.subscription import (
     FeedEntry,
     Follow,
     FollowCounts,
@@ -21,9 +20,10 @@ from ibi.model.subscription import (
     SourceAddress,
     entries_behind,
 )
-from ibi.ports.subscriptions import Advance
+from ibi.following.ports.subscriptions import Advance
+from ibi.following.store.follows import SqliteFollows
+from ibi.items.model.change import ChangeKind
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.follows import SqliteFollows
 
 NOW = 1_800_000_000
 SOURCE = SourceAddress("http://a.example")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.content import Damage, IntegritySummary, Problem, Verification
-from ibi.ports.errors import CatalogDamaged
-from ibi.storage.sqlite.catalog import FILE_NAME
-from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.items.model.content import Damage, IntegritySummary, Problem, Verification
+from ibi.items.store.catalogue.catalog import FILE_NAME
+from ibi.items.store.catalogue.integrity import SqliteIntegrity
+from ibi.standard.storage_errors import CatalogDamaged
 
 DIGEST, OTHER = sha512(b"a").hexdigest(), sha512(b"b").hexdigest()
 LOST = Problem(Damage.DAMAGED, "E092", "v1/content/doc/a.txt", "its content is not what was deposited", DIGEST)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.archive_store import ItemLocks
+from ibi.items.ports.archive_store import ItemLocks
 from ibi.storage.locks import FileItemLocks
 from tests.support.memory.item_changes import MemoryItemLocks
 

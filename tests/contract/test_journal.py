@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.archive_store import EVERYTHING, Abandoned, Journal
-from ibi.storage.change_journal import ChangeJournal
+from ibi.items.ports.archive_store import EVERYTHING, Abandoned, Journal
+from ibi.items.store.change_journal import ChangeJournal
 from tests.support.memory.item_changes import MemoryJournals
 
 Opened = Callable[[str], Journal]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.messages.signatures import leads_to
-from ibi.ports.archive_state import KeyStore, ResolverKeys
-from ibi.signing import SigningKey
-from ibi.storage.key_files import KeyFiles, ResolverKeyFile
+from ibi.membership.ports.archive_state import KeyStore, ResolverKeys
+from ibi.membership.store.key_files import KeyFiles, ResolverKeyFile
+from ibi.standard.messages.signatures import leads_to
+from ibi.standard.signing import SigningKey
 from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 
 

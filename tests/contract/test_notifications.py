@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.notification import (
-    ClaimRelation,
+from ibi.claims.model import (
     DeliveryState,
     OutgoingKind,
     OutgoingNotification,
@@ -21,10 +20,11 @@ from ibi.model.notification import (
     RemoteClaimState,
     SentClaim,
 )
-from ibi.ports.notifications import Notifications
+from ibi.claims.ports import Notifications
+from ibi.claims.store import SqliteNotifications
+from ibi.items.model.related_link import ClaimRelation
+from ibi.storage.connection import STATE
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.notifications import SqliteNotifications
 
 ADAPTERS: dict[str, Callable[[Path], Notifications]] = {"sqlite": SqliteNotifications}
 NAME, OTHER = "b.br/arq/2009/07.21.13.23", "b.br/arq/2010/07.21.13.23"
@@ -139,7 +139,7 @@ def test_one_process_at_a_time_sends(tmp_path: Path) -> None:
     script = f"""
 import sys, time
 from pathlib import Path
-from ibi.storage.sqlite.notifications import SqliteNotifications
+from ibi.claims.store import SqliteNotifications
 store = SqliteNotifications(Path({str(tmp_path)!r}))
 print(store.hold(), flush=True)
 sys.stdin.read()
@@ -165,7 +165,7 @@ def test_what_was_committed_is_there_after_a_kill(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from tests.contract.test_notifications import sent
-from ibi.storage.sqlite.notifications import SqliteNotifications
+from ibi.claims.store import SqliteNotifications
 store = SqliteNotifications(Path({str(tmp_path)!r}))
 with store.together():
     store.sent.add(sent(1))

@@ -11,14 +11,14 @@ from typing import cast
 
 import pytest
 
-from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
-from ibi.instant import Instant
-from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
-from ibi.ports.accounts import People, SignInMeans
+from ibi.people.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
+from ibi.people.ports import People, SignInMeans
+from ibi.people.rules.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
+from ibi.people.store.people import SqlitePeople
+from ibi.standard.instant import Instant
+from ibi.storage.connection import STATE
+from ibi.storage.earlier_layout import FOLDER
 from ibi.storage.errors import StoreClosed
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.earlier_layout import FOLDER
-from ibi.storage.sqlite.people import SqlitePeople
 from tests.support.earlier_databases import open_earlier
 from tests.support.memory.people import MemoryPeople
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.reader_requests import RequestRules, TooManyRequests
-from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
-from ibi.ports.reader_requests import RequestStore
+from ibi.requests.model import ReaderInquiry, RequestKind, RequestState
+from ibi.requests.ports import RequestStore
+from ibi.requests.rules import RequestRules, TooManyRequests
+from ibi.requests.store import SqliteRequests
+from ibi.storage.connection import STATE
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.requests import SqliteRequests
 
 ADAPTERS: dict[str, Callable[[Path], SqliteRequests]] = {"sqlite": SqliteRequests}
 NOW = 1_800_000_000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.archive_state import RegisterStore
-from ibi.signing import PublicKey
-from ibi.storage.key_files import KeyDamaged, RegisterFiles
+from ibi.membership.ports.archive_state import RegisterStore
+from ibi.membership.store.key_files import KeyDamaged, RegisterFiles
+from ibi.standard.signing import PublicKey
 from tests.support.memory.registers import MemoryRegisterStore
 
 ADAPTERS: dict[str, Callable[[Path], RegisterStore]] = {

@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import ArchiveProtocol, LabelForms, ip_address
-from ibi.model.registration import Inclusion, Registration
-from ibi.model.visibility import network
-from ibi.ports.errors import StoreDamaged
-from ibi.ports.federation import Registry
-from ibi.resolver.membership import AlreadyRegistered, PrefixTaken
+from ibi.membership.model.registration import Inclusion, Registration
+from ibi.membership.ports.registry import Registry
+from ibi.membership.rules.membership import AlreadyRegistered, PrefixTaken
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import ArchiveProtocol, LabelForms, ip_address
+from ibi.standard.networks import network
+from ibi.standard.storage_errors import StoreDamaged
+from ibi.storage.columns import label_key
+from ibi.storage.connection import STATE
+from ibi.storage.earlier_layout import FOLDER
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.earlier_layout import FOLDER
-from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.storage.sqlite.state import open_state
+from ibi.storage.state import open_state
 from tests.support.earlier_databases import open_earlier
 from tests.support.memory.registry import MemoryRegistry
 
@@ -318,11 +318,11 @@ PREAMBLE = f"""
 import os, signal, sys
 from dataclasses import replace
 from pathlib import Path
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import LabelForms
-from ibi.model.registration import Registration
-from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
+from ibi.membership.model.registration import Registration
+from ibi.membership.store.registry import SqliteRegistry
 def registration(number):
     service = LabelForms.of(parse(f"example.org/archive{{number}}/2008/03.17.15.17"))
     return Registration(service, f"$argon2id$hash-{{number}}", Instant({NOW.seconds}))
@@ -382,7 +382,7 @@ def test_several_processes_may_begin_a_register_at_once(data: Path) -> None:
 def test_of_two_processes_that_want_one_prefix_at_once_one_gets_it(data: Path) -> None:
     registry = SqliteRegistry(data)
     script = """
-from ibi.resolver.membership import PrefixTaken
+from ibi.membership.rules.membership import PrefixTaken
 number = int(sys.argv[2])
 for each in range(20):
     one = replace(registration(100 * number + each), prefixes=frozenset({f"example.org/shared{each}"}))
@@ -486,7 +486,7 @@ def test_a_recent_version_knows_of_own_changes_at_once(registry: Registry) -> No
 
 def test_a_recent_version_knows_of_other_changes_soon(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("ibi.storage.sqlite.registry.monotonic", lambda: now[0])
+    monkeypatch.setattr("ibi.membership.store.registry.monotonic", lambda: now[0])
     registry, other = SqliteRegistry(data), SqliteRegistry(data)
     before = registry.recent_version()
     other.add(registration(1))

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import NotUnderReview
-from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
-from ibi.ports.drafts import ReviewStore
+from ibi.deposits.model import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.deposits.ports import ReviewStore
+from ibi.deposits.rules.drafts import NotUnderReview
+from ibi.deposits.store.reviews import SqliteReviews
+from ibi.storage.connection import STATE
 from ibi.storage.errors import StateDamaged
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.reviews import SqliteReviews
 
 ADAPTERS: dict[str, Callable[[Path], SqliteReviews]] = {"sqlite": SqliteReviews}
 NOW = 1_800_000_000
@@ -117,7 +117,7 @@ def test_what_was_committed_is_there_after_a_kill(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from tests.contract.test_reviews import DRAFT, OTHER, entry, review
-from ibi.storage.sqlite.reviews import SqliteReviews
+from ibi.deposits.store.reviews import SqliteReviews
 store = SqliteReviews(Path({str(tmp_path)!r}))
 store.change(DRAFT, lambda before: (review(), entry()))
 store.change(OTHER, lambda before: os.kill(os.getpid(), signal.SIGKILL))

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms, State
-from ibi.model.file import File
-from ibi.model.item import Item, Tombstone
-from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, ResourceType, Text
-from ibi.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
-from ibi.model.visibility import Visibility, network
-from ibi.ports.catalog import Catalog, Search
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.items.model.file import File
+from ibi.items.model.item import Item, Tombstone
+from ibi.items.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, ResourceType, Text
+from ibi.items.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
+from ibi.items.model.visibility import Visibility
+from ibi.items.ports.catalog import Catalog, Search
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms, State
+from ibi.standard.networks import network
 from tests.properties.item_strategies import HOSTILE, forms_at, items
 from tests.support.flat_items import new_item, replace
 from tests.support.memory.catalog import MemoryCatalog

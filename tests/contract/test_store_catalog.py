@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.model.content import Bytes, Change
-from ibi.model.transfer import Transfer
-from ibi.ports.archive_store import ContentStore, StoreCatalog
-from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.generation_file import GenerationFile
-from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.items.model.content import Bytes, Change
+from ibi.items.model.transfer_record import Transfer
+from ibi.items.ports.archive_store import ContentStore, StoreCatalog
+from ibi.items.store.catalogue.catalog import SqliteCatalog
+from ibi.items.store.generation_file import GenerationFile
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.standard.instant import Instant
+from ibi.standard.storage_errors import CatalogDamaged, StorageError
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item
 

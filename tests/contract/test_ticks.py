@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ibi.minting.errors import ClockBehind, ClockJumped, IdempotencyConflict, IdentityChanged, IdentityMissing
-from ibi.minting.mint_log import verify
-from ibi.minting.minter import Decision
-from ibi.model.minting import Identity, MintRequest, Span, TickState
-from ibi.ports.clocks import Remembered, Ticks
-from ibi.storage.sqlite.ticks import SqliteTicks
+from ibi.minting.model import MintRequest, Span, TickState
+from ibi.minting.ports import Remembered, Ticks
+from ibi.minting.rules.errors import ClockBehind, ClockJumped, IdempotencyConflict, IdentityChanged, IdentityMissing
+from ibi.minting.rules.mint_log import verify
+from ibi.minting.rules.minter import Decision
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.standard.identity import Identity
 from tests.faults.mint_worker import Orders
 from tests.faults.workers import Machine, check_acknowledged
 from tests.support.memory.ticks import MemoryTicks

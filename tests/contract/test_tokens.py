@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from ibi.accounts.errors import TokenExists
-from ibi.accounts.sign_in import authenticate, new_token
-from ibi.instant import Instant
-from ibi.model.account import Scope, Token
-from ibi.ports.accounts import Tokens
-from ibi.ports.errors import StoreDamaged
+from ibi.people.model.account import Scope, Token
+from ibi.people.ports import Tokens
+from ibi.people.rules.errors import TokenExists
+from ibi.people.rules.sign_in import authenticate, new_token
+from ibi.people.store.tokens import SqliteTokens
+from ibi.standard.instant import Instant
+from ibi.standard.storage_errors import StoreDamaged
+from ibi.storage.connection import STATE
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.state import open_state
-from ibi.storage.sqlite.tokens import SqliteTokens
+from ibi.storage.state import open_state
 from tests.support.earlier_databases import open_earlier
 from tests.support.memory.tokens import MemoryTokens
 
@@ -158,10 +158,10 @@ def mode(path: Path) -> int:
 PREAMBLE = f"""
 import os, signal, sys
 from pathlib import Path
-from ibi.accounts.sign_in import new_token
-from ibi.instant import Instant
-from ibi.model.account import Scope
-from ibi.storage.sqlite.tokens import SqliteTokens
+from ibi.people.rules.sign_in import new_token
+from ibi.standard.instant import Instant
+from ibi.people.model.account import Scope
+from ibi.people.store.tokens import SqliteTokens
 def drawn(number): return new_token(bytes([number]) * 42, Scope.DEPOSIT, Instant({NOW.seconds}))
 tokens = SqliteTokens(Path(sys.argv[1]))
 """

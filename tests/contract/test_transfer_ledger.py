@@ -10,22 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ibi.label import RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.transfer import ToldChain
-from ibi.model.transfer_ledger import (
-    IncomingTransfer,
-    OpenItem,
-    OpenProblem,
-    OutgoingTransfer,
-    ReceiverStage,
-    SenderStage,
-)
-from ibi.ports.transfers import ChainStore, TransferLedger
-from ibi.signing import SigningKey
+from ibi.items.model.transfer_record import ToldChain
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import SigningKey
 from ibi.storage.database import DatabaseSession
-from ibi.storage.sqlite.releases import SqliteChainStore
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.transfers.model import IncomingTransfer, OpenItem, OpenProblem, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.transfers.ports import ChainStore, TransferLedger
+from ibi.transfers.store.releases import SqliteChainStore
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.support.deposit_samples import labels
 
 A, B = (RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00") for name in "ab")

@@ -18,16 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.counting import Recent, counted_download
-from ibi.instant import Instant, day_number
-from ibi.label import RepositoryName
-from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, day_of, month_of
-from ibi.ports.archive_state import UsageLog
-from ibi.ports.errors import StoreDamaged
-from ibi.services.jobs import write_later
+from ibi.jobs.runner import write_later
+from ibi.standard.instant import Instant, day_number
+from ibi.standard.label import RepositoryName
+from ibi.standard.storage_errors import StoreDamaged
+from ibi.storage.connection import connect
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.usage import FILE_NAME, MemoryUsageLog, SqliteUsageLog
+from ibi.usage.model import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, day_of, month_of
+from ibi.usage.ports import UsageLog
+from ibi.usage.rules.counting import Recent, counted_download
+from ibi.usage.store import FILE_NAME, MemoryUsageLog, SqliteUsageLog
 from tests.support.catalog_samples import item
 from tests.support.running_jobs import running
 
@@ -200,8 +200,8 @@ def test_closing_writes_what_is_pending(path: Path) -> None:
 
 def test_processes_count_side_by_side(path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from ibi.label import RepositoryName\n"
-        "from ibi.model.usage import UsageDay, UsageKind; from ibi.storage.sqlite.usage import SqliteUsageLog\n"
+        "import sys; from pathlib import Path; from ibi.standard.label import RepositoryName\n"
+        "from ibi.usage.model import UsageDay, UsageKind; from ibi.usage.store import SqliteUsageLog\n"
         "usage = SqliteUsageLog(Path(sys.argv[1]))\n"
         "for _ in range(200): usage.count(UsageDay(RepositoryName.parse(sys.argv[2]), 1), UsageKind.DOWNLOAD)\n"
         "usage.close()"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.change import ChangeKind
-from ibi.model.webhook import Webhook
-from ibi.storage.sqlite.subscriptions import SqliteWebhooks
+from ibi.following.model.webhook import Webhook
+from ibi.following.store.subscriptions import SqliteWebhooks
+from ibi.items.model.change import ChangeKind
 
 NOW = 1_800_000_000
 ONE = Webhook(id="one", url="https://a.example/?k=1", secret=b"s" * 32, created=NOW, epoch="e", position=3)

@@ -6,15 +6,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibi.services.integrity.integrity import Integrity
-from ibi.services.jobs import JobRunner
-from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.standby import KeptRegister
-from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.transport.register_client import RegisterClient
-from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, JobCollector
-from ibi.web.http.request_middleware import Metrics
-from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics
+from ibi.items.service.integrity.integrity import Integrity
+from ibi.items.store.catalogue.integrity import SqliteIntegrity
+from ibi.jobs.runner import JobRunner
+from ibi.membership.client.register_client import RegisterClient
+from ibi.resolver.api.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics
+from ibi.resolver.service.disputes import Disputes
+from ibi.resolver.service.standby import KeptRegister
+from ibi.web.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, JobCollector
+from ibi.web.request_middleware import Metrics
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registers import MemoryRegisterStore
 from tests.support.memory.registry import MemoryRegistry

@@ -29,7 +29,7 @@ def code_spans(cell: str) -> list[str]:
 
 
 def existing_module(name: str) -> bool:
-    """Whether `name` is a module of the package, or something defined in one (`ibi.clock.next_tick`)."""
+    """Whether `name` is a module of the package, or something defined in one (`ibi.standard.clock.next_tick`)."""
     module, _, attribute = name.rpartition(".")
     if not name.startswith("ibi."):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import ibi
-from ibi.config import SETTINGS
+from ibi.settings import SETTINGS
 from tests.docs.tables import ROOT, code_spans
 
 TEXT = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

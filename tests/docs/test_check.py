@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.conformance.checking import CheckLevel, ConformanceCheck
-from ibi.conformance.examination import ALL_CHECKS
+from ibi.check.rules.checking import CheckLevel, ConformanceCheck
+from ibi.check.rules.examination import ALL_CHECKS
 from tests.docs.tables import ROOT, rows
 
 PAGE = ROOT / "docs" / "check.md"

@@ -13,8 +13,8 @@ import click
 import pytest
 
 import ibi
-from ibi.cli import main
-from ibi.cli.app import app
+from ibi.command import main
+from ibi.command.root import app
 from tests.docs.tables import ROOT
 
 PAGE = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")

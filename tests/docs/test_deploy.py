@@ -19,7 +19,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 import ibi
-from ibi.config import SETTINGS
+from ibi.settings import SETTINGS
 from tests.docs.figures import server_figures
 from tests.docs.tables import ROOT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.accounts.rights import SITE_TABLE, TABLE, ItemAct, Whose, least_scope
-from ibi.model.account import Scope
+from ibi.items.rules.rights import SITE_TABLE, TABLE, ItemAct, Whose, least_scope
+from ibi.people.model.account import Scope
 from tests.docs.tables import rows
 
 HEADER = ["", "own", "another's or the Archive's", "the Archive's own item"]

@@ -6,16 +6,16 @@ import re
 import stat
 from pathlib import Path
 
-from ibi import pairs
-from ibi.accounts.rights import TABLE, ItemAct, Whose
-from ibi.config import SETTINGS
-from ibi.messages import url_list
-from ibi.model.account import Scope
-from ibi.persistent_url import MAX_LENGTH
-from ibi.storage.sqlite.connection import STATE
-from ibi.storage.sqlite.tokens import SqliteTokens
-from ibi.web.fast import connection, connection_bounds, protocol
-from ibi.web.http import body
+from ibi.items.rules.rights import TABLE, ItemAct, Whose
+from ibi.people.model.account import Scope
+from ibi.people.store.tokens import SqliteTokens
+from ibi.server import connection, connection_bounds, protocol
+from ibi.settings import SETTINGS
+from ibi.standard import pairs
+from ibi.standard.messages import url_list
+from ibi.standard.persistent_url import MAX_LENGTH
+from ibi.storage.connection import STATE
+from ibi.web import body
 from tests.docs.tables import ROOT, code_spans, rows
 
 PAGE = ROOT / "docs" / "security.md"

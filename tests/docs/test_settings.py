@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from ibi.config import SETTINGS, NamedSetting, load_settings
+from ibi.settings import SETTINGS, NamedSetting, load_settings
 from tests.docs.tables import ROOT, rows
 
 PAGE = ROOT / "docs" / "settings.md"

@@ -13,9 +13,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ibi.composition.backups import back_up, restore
-from ibi.config import load_settings
-from ibi.storage import backup_target, restored_directory
+from ibi.backup.opening import back_up, restore
+from ibi.backup.store import backup_target, restored_directory
+from ibi.settings import load_settings
 
 # What waits for one sync of the disk: few, so that a run that is killed leaves something.
 backup_target._MOST_FILES = 2  # type: ignore[misc]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ibi.archive.copies import CopyRules
-from ibi.composition.archive_store import open_store
-from ibi.label import parse
-from ibi.services.copies.copying import Copying
-from ibi.services.copies.jobs import bring_many
-from ibi.storage.copy_parts import CopyParts
+from ibi.copies.client.item_source import HttpItemSources
+from ibi.copies.rules.copies import CopyRules
+from ibi.copies.service.copying import Copying
+from ibi.copies.service.jobs import bring_many
+from ibi.copies.store.copy_parts import CopyParts
+from ibi.items.opening.archive_store import open_store
+from ibi.standard.label import parse
 from ibi.storage.machine import MachineClocks
-from ibi.transport.item_source import HttpItemSources
 from tests.faults.killer import Killer
 from tests.support.copy_world import IBIP
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ibi.composition.archive_store import open_store
-from ibi.model.content import Bytes, Keep, Source, Stream
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.relating import Relating
+from ibi.items.model.content import Bytes, Keep, Source, Stream
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.relating import Relating
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels
 

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ibi.composition.archive_store import open_store
-from ibi.errors import IbiError
-from ibi.label import Label
-from ibi.languages import LanguageTag
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Relating
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.relating import Relating
+from ibi.standard.errors import IbiError
+from ibi.standard.label import Label
+from ibi.standard.languages import LanguageTag
 from ibi.storage.machine import MachineClocks
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ibi.composition.archive_store import open_store
+from ibi.items.opening.archive_store import open_store
 from tests.faults.deposit_worker import Orders, say
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, sources

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ibi.instant import Instant
-from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
-from ibi.ports.clocks import Remembered
+from ibi.minting.model import BatchShare, MintRequest, TickState
+from ibi.minting.ports import Remembered
+from ibi.minting.rules.minter import Decision, Rules, decide
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.killer import Killer
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")

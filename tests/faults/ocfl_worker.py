@@ -11,10 +11,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ibi.instant import Instant
-from ibi.model.content import Bytes, Change, Derived, Source, Stream
-from ibi.storage.ocfl import sweep
-from ibi.storage.ocfl.store import OcflStore
+from ibi.items.model.content import Bytes, Change, Derived, Source, Stream
+from ibi.items.store.ocfl import sweep
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.standard.instant import Instant
 from tests.faults.killer import Killer
 from tests.support.content_samples import making
 

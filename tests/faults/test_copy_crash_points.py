@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.label import parse
-from ibi.services.copies import copying
-from ibi.services.items import item_repository
-from ibi.storage.ocfl import sweep, versions
+from ibi.copies.service import copying
+from ibi.items.service import item_repository
+from ibi.items.store.ocfl import sweep, versions
+from ibi.standard.label import parse
 from tests.support.copy_world import IBIP, REP, Taker, object_said, original, source_archive, taker
 from tests.support.forked_command import run_forked_script
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import CATALOGUE, open_store
-from ibi.messages import State
-from ibi.model.item import Item
-from ibi.services.items import deposits, store_listing
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.stored_item import name_of
-from ibi.storage.ocfl import sweep, versions
-from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import CATALOGUE, open_store
+from ibi.items.service import deposits, store_listing
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.stored_item import name_of
+from ibi.items.store.ocfl import sweep, versions
+from ibi.items.store.ocfl.store import STEPS as OCFL_STEPS
+from ibi.standard.messages import State
 from tests.faults.deposit_worker import LARGE, Orders, files
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, draft, dump, kept_in, labels, sources

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import CATALOGUE, open_store
-from ibi.errors import IbiError
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.stored_item import ChangeUnfinished
+from ibi.items.opening.archive_store import CATALOGUE, open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.stored_item import ChangeUnfinished
+from ibi.standard.errors import IbiError
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
 from tests.support.ibi_command import IbiCommand, Outcome

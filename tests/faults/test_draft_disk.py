@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
-from ibi.composition.archive_store import open_store
-from ibi.model.item import Description
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.errors import DiskFull
-from ibi.services.drafts.drafts import Drafts
-from ibi.services.drafts.ledger import Depositor
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.storage.draft_files import DraftFiles
+from ibi.deposits.rules.drafts import DraftQuota, DraftRules
+from ibi.deposits.service.drafts import Drafts
+from ibi.deposits.service.ledger import Depositor
+from ibi.deposits.store.draft_files import DraftFiles
+from ibi.items.model.item import Description
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.opening.archive_store import open_store
+from ibi.items.rules.errors import DiskNearlyFull
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.standard.storage_errors import DiskFull
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import CATALOGUE, open_store
-from ibi.model.change import ChangeKind, ChangePage, ItemChange, kind_of
-from ibi.ports.catalog import ChangeFeed
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.stored_item import name_of
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.items.model.change import ChangeKind, ChangePage, ItemChange, kind_of
+from ibi.items.opening.archive_store import CATALOGUE, open_store
+from ibi.items.ports.catalog import ChangeFeed
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.stored_item import name_of
+from ibi.items.store.catalogue.catalog import SqliteCatalog
 from tests.support.forked_command import ForkedProcess
 
 SCRIPT = Path(__file__).with_name("feed_worker.py")

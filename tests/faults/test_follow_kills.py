@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
-from ibi.label import parse
+from ibi.standard.label import parse
 from tests.scenarios.test_follow import Source, get, run, until
 from tests.support.ibi_command import IbiCommand
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.data_files import RESERVE, StartReserve
-from ibi.transport.api_clients import RecordsClient
-from ibi.transport.errors import ServerRefused
+from ibi.backup.store.data_files import RESERVE, StartReserve
+from ibi.command.api_clients import RecordsClient
+from ibi.net.errors import ServerRefused
 from tests.scenarios.test_follow import get, run, until
 from tests.support.ibi_command import IbiCommand
 
 IDENTITY = {"IBI_MINT_HOST": "archive.ibi-full.invalid", "IBI_MINT_SANDBOX": "true"}
 PAGE = 4096
-AT_ONCE = "import ibi.cli.server; ibi.cli.server._RESERVE_AFTER = 1"
+AT_ONCE = "import ibi.app.cli.server; ibi.app.cli.server._RESERVE_AFTER = 1"
 """Room is kept for the next start as soon as this one is done."""
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import CATALOGUE, open_store
-from ibi.model.item import Item
-from ibi.services.items import item_repository as kept_items
-from ibi.services.items.stored_item import name_of
-from ibi.storage.ocfl import versions
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import CATALOGUE, open_store
+from ibi.items.service import item_repository as kept_items
+from ibi.items.service.stored_item import name_of
+from ibi.items.store.ocfl import versions
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES
 from tests.support.content_samples import ocfl_py_says

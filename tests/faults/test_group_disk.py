@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import open_store
-from ibi.model.item import Item
-from ibi.services.items.stored_item import ChangeUnfinished
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.stored_item import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.faults.test_deposit_disk import Filling, check, small_disk
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, sources

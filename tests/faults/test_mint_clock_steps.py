@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ibi.clock import Granularity
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.minting.errors import ClockRefused
-from ibi.minting.minter import Rules
-from ibi.model.minting import BatchShare, MintRequest
-from ibi.storage.sqlite.ticks import STEPS, SqliteTicks
+from ibi.minting.model import BatchShare, MintRequest
+from ibi.minting.rules.errors import ClockRefused
+from ibi.minting.rules.minter import Rules
+from ibi.minting.store.ticks import STEPS, SqliteTicks
+from ibi.standard.clock import Granularity
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
 from tests.support.minting_samples import IDENTITY, START, accept, labels_on_record, mint
 from tests.support.set_clocks import SetClocks
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-_IBI = [sys.executable, "-c", "from ibi.cli import main; main()"]
+_IBI = [sys.executable, "-c", "from ibi.command import main; main()"]
 HOST = "archive.ibi-clone.invalid"
 LABELS = 300
 """Asked of each machine, one by one."""

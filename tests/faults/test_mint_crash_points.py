@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi import parse
-from ibi.storage.sqlite.ticks import STEPS
+from ibi.minting.store.ticks import STEPS
 from tests.faults.mint_worker import Orders
 from tests.faults.workers import Machine, check_acknowledged
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.minting.mint_log import verify
-from ibi.model.minting import MintRequest
-from ibi.storage import mint_log_file
+from ibi.minting.model import MintRequest
+from ibi.minting.rules.mint_log import verify
+from ibi.minting.store import mint_log_file
+from ibi.minting.store.ticks import SqliteTicks
 from ibi.storage.errors import DiskRefused
-from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.workers import check_acknowledged
 from tests.support.minting_samples import IDENTITY, START, labels_on_record, mint, share
 from tests.support.set_clocks import SetClocks

@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ibi.label import parse
+from ibi.standard.label import parse
 from tests.faults.mint_worker import Orders
 from tests.faults.workers import Machine, check_acknowledged
 

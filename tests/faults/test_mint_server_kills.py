@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import ibi
-from ibi.minting.mint_log import verify
+from ibi.minting.rules.mint_log import verify
 from tests.support.ibi_command import IbiCommand
 
 # `make soak` sets it to 1,000.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.ocfl.store import STEPS, OcflStore
+from ibi.items.store.ocfl.store import STEPS, OcflStore
 from tests.faults.killer import PYTHONPATH
 from tests.faults.ocfl_worker import NAMES, Orders, expected
 from tests.support.content_samples import everything_in, ocfl_py_says

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.content import Bytes, Move, Source, Stream
+from ibi.items.model.content import Bytes, Move, Source, Stream
+from ibi.items.store.ocfl import durability, intake, store_context, sweep, versions
+from ibi.items.store.ocfl import durability as parents
+from ibi.items.store.ocfl.store import STEPS, OcflStore
 from ibi.storage.errors import DiskRefused
-from ibi.storage.ocfl import durability, intake, store_context, sweep, versions
-from ibi.storage.ocfl import durability as parents
-from ibi.storage.ocfl.store import STEPS, OcflStore
 from tests.support.content_samples import NAME, OTHER, change, everything_in, files, making, ocfl_py_says
 
 BEFORE = [{"item.txt": b"1", "doc/a.txt": b"a"}]

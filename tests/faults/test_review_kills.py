@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import DraftRules, UnderReview
-from ibi.composition.archive_store import open_store
-from ibi.model.account import Scope
-from ibi.model.draft import ReviewState
-from ibi.model.item import Description
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.services.drafts.drafts import Drafts
-from ibi.services.drafts.ledger import Depositor
-from ibi.services.drafts.reviews import Submitted
-from ibi.storage.draft_files import DraftFiles
-from ibi.storage.sqlite.reviews import SqliteReviews
-from ibi.vocabulary import State
+from ibi.deposits.model import ReviewState
+from ibi.deposits.rules.drafts import DraftRules, UnderReview
+from ibi.deposits.service.drafts import Drafts
+from ibi.deposits.service.ledger import Depositor
+from ibi.deposits.service.reviews import Submitted
+from ibi.deposits.store.draft_files import DraftFiles
+from ibi.deposits.store.reviews import SqliteReviews
+from ibi.items.model.item import Description
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.opening.archive_store import open_store
+from ibi.people.model.account import Scope
+from ibi.standard.vocabulary import State
 from tests.faults.killer import PYTHONPATH
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
@@ -76,8 +76,8 @@ def die_at(step: str, data: Path, draft: str) -> subprocess.CompletedProcess[byt
     script = f"""
 import os, signal
 from pathlib import Path
-from ibi.services.drafts.reviews import Reviews
-from ibi.storage.draft_files import DraftFiles
+from ibi.deposits.service.reviews import Reviews
+from ibi.deposits.store.draft_files import DraftFiles
 from tests.faults.test_review_kills import publish
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -17,8 +17,8 @@ from time import sleep
 
 import pytest
 
-from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
-from ibi.vocabulary import State
+from ibi.items.store.catalogue.catalog import FILE_NAME, SqliteCatalog
+from ibi.standard.vocabulary import State
 from tests.faults.killer import PYTHONPATH
 from tests.faults.transfer_worker import Orders
 from tests.support.deposit_samples import deposits, labels, put

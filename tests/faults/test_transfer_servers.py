@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import pytest
 
-from ibi.composition.register import open_register
-from ibi.config import load_settings
-from ibi.label import RepositoryName
-from ibi.model.transfer_ledger import ReceiverStage, SenderStage
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.resolver.opening.register import open_register
+from ibi.settings import load_settings
+from ibi.standard.label import RepositoryName
+from ibi.transfers.model import ReceiverStage, SenderStage
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.faults.transfer_processes import PAUSE, ask, order_death, original_by, state_at
 from tests.scenarios.test_two_servers_membership import KEY
 from tests.scenarios.test_without_centre import application

@@ -21,16 +21,16 @@ from typing import Any
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.model.account import LinkUse, Person, SecondFactor
+from ibi.people.model.account import LinkUse, Person, SecondFactor
+from ibi.people.store.people import SqlitePeople
+from ibi.standard.instant import Instant
+from ibi.storage import earlier_layout
+from ibi.storage.connection import STATE, driver  # type: ignore[attr-defined]  # the SQLite of the stores
 from ibi.storage.directory_record import LAYOUT, layout_of
-from ibi.storage.sqlite import earlier_layout
-from ibi.storage.sqlite.connection import STATE, driver  # type: ignore[attr-defined]  # the SQLite of the stores
-from ibi.storage.sqlite.earlier_layout import FOLDER, STEPS, UpgradeRefused, upgrade_layout
-from ibi.storage.sqlite.earlier_tables import EARLIER
-from ibi.storage.sqlite.people import SqlitePeople
-from ibi.storage.sqlite.state import PARTS, make_empty_state
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.storage.earlier_layout import FOLDER, STEPS, UpgradeRefused, upgrade_layout
+from ibi.storage.earlier_tables import EARLIER
+from ibi.storage.state import PARTS, make_empty_state
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.support.forked_command import run_forked_script
 from tests.support.ibi_command import IbiCommand
 from tools.store_fixture import Release

@@ -52,11 +52,11 @@ def order_death(orders: Path, step: str, visit: int, case: str) -> None:
 
 
 def run(orders: Path) -> None:
-    from ibi.cli import main
-    from ibi.composition import archive_store
-    from ibi.model import transfer_ledger
-    from ibi.services.items.archive_store import ArchiveStore
-    from ibi.services.transfers import worker
+    from ibi.command import main
+    from ibi.items.opening import archive_store
+    from ibi.items.service.archive_store import ArchiveStore
+    from ibi.transfers import model as transfer_ledger
+    from ibi.transfers.service import worker
 
     vars(worker)["_IDLE"] = 0.05
     vars(transfer_ledger)["wait_after"] = lambda attempts: min(attempts // 8, 1)  # others wait for it in tests
@@ -82,9 +82,9 @@ def ask(url: str, path: str) -> tuple[int, str | None, str]:
 
 def state_at(place: str, label: str) -> str | None:
     """What an Archive, whose URL ends with its service, says to a resolver that asks it."""
-    from ibi.label import parse
-    from ibi.messages import UrlRequest
-    from ibi.messages.values import ip_address
+    from ibi.standard.label import parse
+    from ibi.standard.messages import UrlRequest
+    from ibi.standard.messages.values import ip_address
 
     url, _, service = place.partition("#")
     query = UrlRequest((ip_address("127.0.0.1"),), parse(label)).to_query()

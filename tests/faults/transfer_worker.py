@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ibi.model.transfer_ledger import SenderStage
+from ibi.transfers.model import SenderStage
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import labels
 from tests.support.transfer_archives import TransferArchive, TransferNetwork

@@ -12,8 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from ibi.storage.sqlite.earlier_layout import upgrade_layout
-from ibi.storage.sqlite.state import make_empty_state
+from ibi.storage.earlier_layout import upgrade_layout
+from ibi.storage.state import make_empty_state
 from tests.faults.killer import Killer
 
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ibi.minting.mint_log import verify
-from ibi.model.minting import BatchShare
+from ibi.minting.model import BatchShare
+from ibi.minting.rules.mint_log import verify
+from ibi.minting.store.ticks import SqliteTicks
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.killer import PYTHONPATH
 from tests.faults.mint_worker import MACHINE, Orders
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.web.fast.protocol import MOST_HEAD
+from ibi.server.protocol import MOST_HEAD
 from tests.support.running_server import RunningServer, running
 
 HEAD = b"POST / HTTP/1.1\r\nHost: ibi.example\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"

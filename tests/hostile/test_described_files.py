@@ -8,11 +8,11 @@ from time import process_time
 
 import pytest
 
-from ibi.archive.file_summaries.fits import read_fits
-from ibi.archive.file_summaries.netcdf import MOST_HEADER, read_netcdf
-from ibi.archive.file_summaries.pictures import MOST_PICTURE_HEADER, read_points
-from ibi.archive.file_summaries.tables import read_table
-from ibi.archive.file_summaries.zip_directory import read_zip
+from ibi.items.rules.file_summaries.fits import read_fits
+from ibi.items.rules.file_summaries.netcdf import MOST_HEADER, read_netcdf
+from ibi.items.rules.file_summaries.pictures import MOST_PICTURE_HEADER, read_points
+from ibi.items.rules.file_summaries.tables import read_table
+from ibi.items.rules.file_summaries.zip_directory import read_zip
 
 MOST_CPU = 0.1
 """Seconds; each of these takes some hundredths at most, several of them took tenths."""

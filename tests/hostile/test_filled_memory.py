@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ibi.messages.url_list import MOST_ENTRIES
-from ibi.resolver.caching import Cache
+from ibi.resolver.rules.caching import Cache
+from ibi.standard.messages.url_list import MOST_ENTRIES
 from tests.support.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
 from tests.support.whole_resolver import WholeResolver, whole_resolver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ibi.archive.counting import MOST_COUNTED, Recent
+from ibi.usage.rules.counting import MOST_COUNTED, Recent
 from tests.support.archive_app import REP, SERVICE, ArchiveApp, archive_app, kept
 
 

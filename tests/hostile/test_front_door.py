@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ibi.web.fast.protocol import MOST_FIELDS, GuardedProtocol
+from ibi.server.protocol import MOST_FIELDS, GuardedProtocol
 from tests.support.archive_app import REP, SERVICE
 from tests.support.one_port import OnePort
 from tests.support.running_server import RunningServer, running

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from ibi.transport.address_guard import addresses_of
-from ibi.transport.archive_connections import Budgets
+from ibi.membership.client.archive_connections import Budgets
+from ibi.net.address_guard import addresses_of
 from tests.support.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
 from tests.support.membership_app import J
 from tests.support.whole_resolver import WholeResolver, membership, whole_resolver

@@ -6,11 +6,12 @@ from ipaddress import ip_address
 
 import pytest
 
-from ibi.archive.citation import work
-from ibi.archive.citation.names import read_name
-from ibi.messages.values import IpAddress
-from ibi.model.metadata import Agent, DescriptiveMetadata, Text
-from ibi.model.visibility import Visibility, network
+from ibi.citation.rules import work
+from ibi.citation.rules.names import read_name
+from ibi.items.model.metadata import Agent, DescriptiveMetadata, Text
+from ibi.items.model.visibility import Visibility
+from ibi.standard.messages.values import IpAddress
+from ibi.standard.networks import network
 from tests.support.archive_app import NOW, REP, ArchiveApp, archive_app, deleted, kept
 
 HTML = {"accept": "text/html"}

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.model.content import Bytes
-from ibi.model.visibility import Visibility, network
+from ibi.items.model.content import Bytes
+from ibi.items.model.visibility import Visibility
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.networks import network
 from tests.support import deposit_samples
 from tests.support.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer

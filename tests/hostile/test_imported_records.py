@@ -7,8 +7,8 @@ from time import process_time
 
 import pytest
 
-from ibi.archive.importing.imported import MOST_IMPORTED, UnreadableRecord
-from ibi.archive.importing.reading import read_records
+from ibi.importing.rules.imported import MOST_IMPORTED, UnreadableRecord
+from ibi.importing.rules.reading import read_records
 
 SIZE = 100_000
 """Enough for work that is quadratic to take minutes."""

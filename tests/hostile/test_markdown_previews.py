@@ -11,11 +11,11 @@ from time import process_time
 
 import pytest
 
-from ibi.archive import markdown_preview
-from ibi.archive.markdown_preview import RENDERING
-from ibi.services.items.previews import MarkdownPreviews
-from ibi.storage.sqlite.previews import SqlitePreviews
-from ibi.storage.text_process import MOST_RENDERING, TextProcess
+from ibi.items.rules import markdown_preview
+from ibi.items.rules.markdown_preview import RENDERING
+from ibi.items.service.previews import MarkdownPreviews
+from ibi.items.store.catalogue.previews import SqlitePreviews
+from ibi.items.store.text_process import MOST_RENDERING, TextProcess
 from tests.support.archive_app import REP, ArchiveApp, archive_app, kept
 from tests.support.page_reader import read_page
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.services.membership.key_check import COMPARED_A_MINUTE
+from ibi.membership.service.key_check import COMPARED_A_MINUTE
 from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import PAIRS, J, MembershipApp, query
 

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from ibi.web.fast.fast_path import Head, RawResponse
-from ibi.web.fast.protocol import MOST_FIELDS, MOST_HEAD
+from ibi.server.fast_path import Head, RawResponse
+from ibi.server.protocol import MOST_FIELDS, MOST_HEAD
 from tests.support.running_server import RunningServer, running
 
 ASKED = b"GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.resolver.caching import Cache
-from ibi.resolver.policy import Policy
+from ibi.resolver.rules.caching import Cache
+from ibi.resolver.rules.policy import Policy
 from tests.support.loopback_archives import EMPTY, LoopbackArchives, plain, target_of
 from tests.support.whole_resolver import WholeResolver, whole_resolver
 

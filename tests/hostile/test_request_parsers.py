@@ -9,34 +9,34 @@ from time import process_time
 
 import pytest
 
-from ibi.archive.importing.imported import MOST_IMPORTED
-from ibi.archive.importing.reading import read_records
-from ibi.archive.licences import read_licence
-from ibi.archive.search_terms import read_terms
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.label.diagnosis import explain
-from ibi.language_choice import preferences
-from ibi.messages.values import decode_query, host_and_port, mail_address, url
-from ibi.model.file import check_file_name, is_media_type
-from ibi.model.item import Description
-from ibi.model.json_fields import decode_document
-from ibi.model.metadata import Orcid, checked_date
-from ibi.model.search import SearchQuery
-from ibi.pairs import decode_leniently
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import VerbList
-from ibi.services.robots import is_robot
-from ibi.web.api.record_requests import MOST_JSON, parse_description
-from ibi.web.fast.protocol import MOST_HEAD
-from ibi.web.http.forms import MOST_HEAD as MOST_PART_HEAD
-from ibi.web.http.forms import MultipartParser
-from ibi.web.http.logging import mask_links
-from ibi.web.http.preconditions import byte_range, is_tag_known
-from ibi.web.http.request import choose, expected_digests, has_subject, is_wanted_anew, only_cookie
-from ibi.web.pages.deposit_form import read_fields
-from ibi.web.pages.deposit_state import MOST_TYPED
+from ibi.deposits.pages.form import read_fields
+from ibi.deposits.pages.state import MOST_TYPED
+from ibi.importing.rules.imported import MOST_IMPORTED
+from ibi.importing.rules.reading import read_records
+from ibi.items.model.file import check_file_name, is_media_type
+from ibi.items.model.item import Description
+from ibi.items.model.metadata import Orcid, checked_date
+from ibi.items.model.search import SearchQuery
+from ibi.items.rules.licences import read_licence
+from ibi.items.rules.search_terms import read_terms
+from ibi.server.protocol import MOST_HEAD
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
+from ibi.standard.json_fields import decode_document
+from ibi.standard.label import RepositoryName
+from ibi.standard.label.diagnosis import explain
+from ibi.standard.language_choice import preferences
+from ibi.standard.messages.values import decode_query, host_and_port, mail_address, url
+from ibi.standard.pairs import decode_leniently
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import VerbList
+from ibi.usage.rules.robots import is_robot
+from ibi.web.forms import MOST_HEAD as MOST_PART_HEAD
+from ibi.web.forms import MultipartParser
+from ibi.web.logging import mask_links
+from ibi.web.preconditions import byte_range, is_tag_known
+from ibi.web.record_requests import MOST_JSON, parse_description
+from ibi.web.request import choose, expected_digests, has_subject, is_wanted_anew, only_cookie
 
 MOST_CPU = 0.2
 """Seconds."""

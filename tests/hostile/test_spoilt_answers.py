@@ -1,5 +1,5 @@
 """Whatever an Archive answers, over a socket and through the whole resolver: a foreseen outcome, in time, no redirect
-that breaks a rule of `ibi.resolver.policy`.
+that breaks a rule of `ibi.resolver.rules.policy`.
 
 The answers are those that the standard prints, spoilt. Whether a redirect was right is judged here, by other means than
 the resolver's: it has to stand in an answer of that Archive about the item that it was asked for.
@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.resolver.caching import Cache
-from ibi.resolver.policy import Policy
-from ibi.transport.archive_connections import Budgets
+from ibi.membership.client.archive_connections import Budgets
+from ibi.resolver.rules.caching import Cache
+from ibi.resolver.rules.policy import Policy
 from tests.conformance.resolution.section_8_2.test_examples_over_http import EXAMPLE_6_2
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, FIRST_ANSWER, SECOND_ANSWER
 from tests.support.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of

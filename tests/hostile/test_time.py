@@ -17,8 +17,8 @@ import pytest
 
 import ibi
 from ibi import Ibip, Instant, InvalidLabel, RepositoryName, find_labels
-from ibi.clock import Granularity
-from ibi.errors import (
+from ibi.standard.clock import Granularity
+from ibi.standard.errors import (
     InvalidGranularity,
     InvalidInput,
     InvalidInstant,
@@ -27,13 +27,20 @@ from ibi.errors import (
     InvalidPersistentUrl,
     InvalidRelation,
 )
-from ibi.label import match_label
-from ibi.languages import InvalidLanguageTag, LanguageTag
-from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, decode_query, ip_addresses, parse_request
-from ibi.origin import InvalidOrigin, Origin
-from ibi.pairs import Pairs, decode_leniently
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation, VerbList
+from ibi.standard.label import match_label
+from ibi.standard.languages import InvalidLanguageTag, LanguageTag
+from ibi.standard.messages import (
+    LabelForms,
+    RegistrationKey,
+    RegistrationMail,
+    decode_query,
+    ip_addresses,
+    parse_request,
+)
+from ibi.standard.origin import InvalidOrigin, Origin
+from ibi.standard.pairs import Pairs, decode_leniently
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation, VerbList
 
 SECONDS_PER_KILOBYTE = 0.001
 MARGIN = 4

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Message
 
-from ibi.web.fast.protocol import GuardedProtocol
+from ibi.server.protocol import GuardedProtocol
 from tests.support.archive_app import REP, archive_app, kept
 from tests.support.running_server import RunningServer, running
 

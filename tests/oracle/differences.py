@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from ibi.languages import COUNTRIES, LANGUAGES
+from ibi.standard.languages import COUNTRIES, LANGUAGES
 from tests.oracle.grammars import derives
 from tests.properties.label_strategies import GRAPHEMES, number_of
 

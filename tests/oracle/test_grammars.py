@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import ibi
 from ibi import Ibip, RepositoryName
-from ibi.errors import InvalidInput
-from ibi.messages import LabelForms, RegistrationKey, ip_addresses
-from ibi.pairs import Pairs
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation, VerbList
+from ibi.standard.errors import InvalidInput
+from ibi.standard.messages import LabelForms, RegistrationKey, ip_addresses
+from ibi.standard.pairs import Pairs
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation, VerbList
 from tests.oracle.differences import BASE, LOOSER, STRICTER, is_derived_by_a_false_ibip, looser, stricter
 from tests.oracle.grammars import Grammar, derived, derives
 from tests.properties.label_strategies import (

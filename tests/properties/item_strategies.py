@@ -6,26 +6,18 @@ from ipaddress import IPv4Network, IPv6Network
 
 from hypothesis import strategies as st
 
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.label.generate import mount_prefix_of_ibip
-from ibi.label.label import Ibip
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms, State
-from ibi.model.description_values import Alternate
-from ibi.model.file import File, checked_path
-from ibi.model.item import Item, Tombstone
-from ibi.model.metadata import (
-    DC_ELEMENTS,
-    Agent,
-    DescriptiveMetadata,
-    Licence,
-    Orcid,
-    ResourceType,
-    Text,
-)
-from ibi.model.visibility import Visibility
+from ibi.items.model.description_values import Alternate
+from ibi.items.model.file import File, checked_path
+from ibi.items.model.item import Item, Tombstone
+from ibi.items.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.items.model.visibility import Visibility
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.label.generate import mount_prefix_of_ibip
+from ibi.standard.label.label import Ibip
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms, State
 from tests.support.flat_items import new_item
 
 assert mount_prefix_of_ibip("150.163.34.243", 800) == "8JMKD3MGP8W"

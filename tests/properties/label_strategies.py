@@ -7,8 +7,8 @@ from ipaddress import IPv4Address, IPv6Address
 from hypothesis import strategies as st
 
 from ibi import Ibip, Instant, RepositoryName
-from ibi.instant import FIRST_SECOND, LAST_SECOND
-from ibi.label.grammar import FIRST_DATE
+from ibi.standard.instant import FIRST_SECOND, LAST_SECOND
+from ibi.standard.label.grammar import FIRST_DATE
 
 GRAPHEMES = "23456789ABCDEFGHJKLMNPQRSTU"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

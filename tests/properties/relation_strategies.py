@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ibi.languages import COUNTRIES, LANGUAGES, LanguageTag
-from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
+from ibi.standard.languages import COUNTRIES, LANGUAGES, LanguageTag
+from ibi.standard.relation import LastEdition, Metadata, Relation, Step, Translation
 
 # R Table 8.1, written out: the item itself and the fourteen modifiers of R Table 8.2
 SHAPES = ["", "m", "mt", "u", "ut", "um", "utm", "umt", "utmt", "t", "tu", "tm", "tum", "tmt", "tumt"]

@@ -7,16 +7,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.answer import Assembler, assemble_url_list, filter_url_list, static_answer
-from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, Reader
-from ibi.archive.related_items import find_labelled
-from ibi.errors import InvalidMessage, InvalidRelation
-from ibi.instant import Instant
-from ibi.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addresses, parse_url_list
-from ibi.messages.identification import UrlKeys
-from ibi.model.metadata import DescriptiveMetadata
-from ibi.pairs import Pairs, Value
-from ibi.relation import Relation
+from ibi.archive.rules.answer import Assembler, assemble_url_list, filter_url_list, static_answer
+from ibi.archive.rules.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, Reader
+from ibi.items.model.metadata import DescriptiveMetadata
+from ibi.items.rules.related_items import find_labelled
+from ibi.standard.errors import InvalidMessage, InvalidRelation
+from ibi.standard.instant import Instant
+from ibi.standard.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addresses, parse_url_list
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.pairs import Pairs, Value
+from ibi.standard.relation import Relation
 from tests.properties.item_strategies import HOSTILE, forms_at, items, seconds, tags
 from tests.properties.relation_strategies import relations
 from tests.support.archive_catalog import PlainCatalog

@@ -9,11 +9,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from ibi.archive import life_cycle
-from ibi.archive import related_items as editions
-from ibi.archive import related_items as translations
-from ibi.archive.answer import assemble_url_list
-from ibi.archive.errors import (
+from ibi.archive.rules.answer import assemble_url_list
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls, Reader
+from ibi.items.model.file import File
+from ibi.items.model.item import Draft, Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.rules import life_cycle
+from ibi.items.rules import related_items as editions
+from ibi.items.rules import related_items as translations
+from ibi.items.rules.errors import (
     AlreadyThere,
     EditionLoop,
     NotAllowedNow,
@@ -21,14 +25,10 @@ from ibi.archive.errors import (
     SecondTranslation,
     TranslationOfTranslation,
 )
-from ibi.archive.life_cycle import TABLE, Act, Standing
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
-from ibi.instant import Instant
-from ibi.languages import LanguageTag
-from ibi.messages import Deletion, LabelForms, State, UrlList, UrlRequest, ip_addresses
-from ibi.model.file import File
-from ibi.model.item import Draft, Item
-from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.items.rules.life_cycle import TABLE, Act, Standing
+from ibi.standard.instant import Instant
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import Deletion, LabelForms, State, UrlList, UrlRequest, ip_addresses
 from tests.properties.item_strategies import forms_at
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.flat_items import new_draft

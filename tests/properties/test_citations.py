@@ -8,18 +8,18 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.citation.abnt import abnt
-from ibi.archive.citation.apa import apa
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
-from ibi.archive.citation.names import one_line
-from ibi.archive.citation.page_metadata import highwire, json_ld, script_text
-from ibi.archive.citation.work import Day, plain, work_of
-from ibi.instant import Instant
-from ibi.model.item import Item
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.web.pages.citation_styles import STYLES, cite
+from ibi.citation.rules.abnt import abnt
+from ibi.citation.rules.apa import apa
+from ibi.citation.rules.exchange_formats import bibtex, csl_json, ris
+from ibi.citation.rules.names import one_line
+from ibi.citation.rules.page_metadata import highwire, json_ld, script_text
+from ibi.citation.rules.work import Day, plain, work_of
+from ibi.citation.service import STYLES, cite
+from ibi.items.model.item import Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.standard.instant import Instant
 from tests.properties.item_strategies import agents, items, texts, values
-from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
+from tests.unit.citation.reading import read_bibtex, read_ris, unescaped
 
 DAY = Day(2026, 11, 15)
 URLS = st.sampled_from(["http://urlib.net/8JMKD3MGP8W/34PGRBS", "https://a.br/{x}\\y%20\r\nUR  - z"])

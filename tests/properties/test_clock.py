@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi import Instant
-from ibi.clock import Granularity, Tick, next_tick, next_ticks
-from ibi.errors import InvalidGranularity
-from ibi.label.generate import mount_suffix_of_repository_name
+from ibi.standard.clock import Granularity, Tick, next_tick, next_ticks
+from ibi.standard.errors import InvalidGranularity
+from ibi.standard.label.generate import mount_suffix_of_repository_name
 
 
 class Issued(NamedTuple):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi import Instant
-from ibi.errors import InvalidInstant
-from ibi.instant import FIRST_SECOND, LAST_SECOND, civil, day_number, days_in_month
+from ibi.standard.errors import InvalidInstant
+from ibi.standard.instant import FIRST_SECOND, LAST_SECOND, civil, day_number, days_in_month
 from tests.properties.label_strategies import instants, mutated
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

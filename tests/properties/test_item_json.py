@@ -9,10 +9,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.model.errors import InvalidDocument
-from ibi.model.file import without_files
-from ibi.model.item import Item
-from ibi.model.item_json import decode_item, decode_names, encode_item, encode_local, item_document, local_document
+from ibi.items.model.file import without_files
+from ibi.items.model.item import Item
+from ibi.items.model.item_json import (
+    decode_item,
+    decode_names,
+    encode_item,
+    encode_local,
+    item_document,
+    local_document,
+)
+from ibi.standard.document_errors import InvalidDocument
 from tests.properties.item_strategies import items
 from tests.support.archive_catalog import names_of_item
 

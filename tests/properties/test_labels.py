@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ibi
 from ibi import Ibip, Instant, InvalidLabel, Label, RepositoryName
-from ibi.label import find_labels, match_label
+from ibi.standard.label import find_labels, match_label
 from tests.properties.label_strategies import (
     addresses,
     any_text,

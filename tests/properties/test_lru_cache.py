@@ -7,7 +7,7 @@ from collections import OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.lru_cache import LruCache
+from ibi.standard.lru_cache import LruCache
 
 KEYS = st.integers(0, 6)
 STEPS = st.lists(st.one_of(st.tuples(st.just("keep"), KEYS), st.tuples(st.sampled_from(["find", "forget"]), KEYS)))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ibi.label import parse
-from ibi.model.visibility import network
-from ibi.resolver.authority import ArchiveRef
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.standard.label import parse
+from ibi.standard.networks import network
 from tests.support.membership_app import MembershipApp, query
 
 SERVICES = (

@@ -6,10 +6,10 @@ from ipaddress import IPv6Address
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidMessage, InvalidPairs
-from ibi.instant import Instant
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages import (
+from ibi.standard.errors import InvalidMessage, InvalidPairs
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, Label, RepositoryName
+from ibi.standard.messages import (
     Acknowledgment,
     ArchiveProtocol,
     ContentType,
@@ -38,9 +38,9 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
-from ibi.messages.values import URL_NAMES
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.standard.messages.values import URL_NAMES
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 
 unicode_text = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("&=?#+% \r\n%2B"))
 any_text = st.text(st.characters() | st.sampled_from("&=?#+% \r\n{}"))

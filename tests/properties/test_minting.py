@@ -8,12 +8,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ibi.clock import MINUTE, Granularity, TickRun, next_ticks
-from ibi.instant import Instant
-from ibi.minting.errors import ClockRefused
-from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
-from ibi.minting.minter import FINEST, Rules, coarsest_granularity, decide, with_accepted_clock
-from ibi.model.minting import BatchShare, Identity, MintRequest, Reading, Span, TickState
+from ibi.minting.model import BatchShare, MintRequest, Span, TickState
+from ibi.minting.rules.errors import ClockRefused
+from ibi.minting.rules.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
+from ibi.minting.rules.minter import FINEST, Rules, coarsest_granularity, decide, with_accepted_clock
+from ibi.standard.clock import MINUTE, Granularity, TickRun, next_ticks
+from ibi.standard.clock_reading import Reading
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, accept, labels_on_record, mint
 from tests.support.set_clocks import SetClocks

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidMessage
-from ibi.messages.values import host_and_port
-from ibi.origin import DEFAULT_PORTS, InvalidOrigin, Origin, authority_of, bracketed, host_of
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages.values import host_and_port
+from ibi.standard.origin import DEFAULT_PORTS, InvalidOrigin, Origin, authority_of, bracketed, host_of
 from tests.properties.label_strategies import mutated
 
 schemes = st.sampled_from(sorted(DEFAULT_PORTS))

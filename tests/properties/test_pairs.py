@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidPairs
-from ibi.pairs import Pairs, Value, encoded_word
+from ibi.standard.errors import InvalidPairs
+from ibi.standard.pairs import Pairs, Value, encoded_word
 
 ALPHABET = [chr(code) for code in (*range(0x21, 0x7B), 0x7C, 0x7E)]
 # Any Unicode text that is not empty, and often what could break out of a word.

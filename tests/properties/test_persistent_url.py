@@ -5,10 +5,10 @@ from urllib.parse import unquote_to_bytes
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.label import Label, RepositoryName
-from ibi.messages import UrlRequest, ip_addresses
-from ibi.persistent_url import PersistentUrl, QueryPair
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.messages import UrlRequest, ip_addresses
+from ibi.standard.persistent_url import PersistentUrl, QueryPair
 from tests.properties.label_strategies import instants, labels, ports
 from tests.properties.relation_strategies import registered_tags, relations
 

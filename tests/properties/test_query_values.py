@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote_to_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.messages import decode_value, encode_url, encode_value
+from ibi.standard.messages import decode_value, encode_url, encode_value
 
 PLAIN = frozenset(string.ascii_letters + string.digits + "-._~!$'()*,;:@/")
 WORDS = st.lists(

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidRelation
-from ibi.languages import InvalidLanguageTag, LanguageTag
-from ibi.relation import Relation, Step, Translation, VerbList
+from ibi.standard.errors import InvalidRelation
+from ibi.standard.languages import InvalidLanguageTag, LanguageTag
+from ibi.standard.relation import Relation, Step, Translation, VerbList
 from tests.properties.relation_strategies import SHAPES, any_tags, relations
 
 # Pieces of the three notations, and what does not belong into any of them

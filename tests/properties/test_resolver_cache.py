@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.language_choice import preferences
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.answers import Match
-from ibi.resolver.caching import LONGEST, Cache, OutcomeKey
-from ibi.resolver.outcome import Redirect
+from ibi.resolver.rules.answers import Match
+from ibi.resolver.rules.caching import LONGEST, Cache, OutcomeKey
+from ibi.resolver.rules.outcome import Redirect
+from ibi.standard.language_choice import preferences
+from ibi.standard.persistent_url import PersistentUrl
 from tests.support.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ibi.errors import InvalidMessage
-from ibi.messages import LabelForms, UrlKey
-from ibi.messages.identification import LIFETIME, RANDOM_LIMIT, UrlKeys
-from ibi.relation import Relation
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import LabelForms, UrlKey
+from ibi.standard.messages.identification import LIFETIME, RANDOM_LIMIT, UrlKeys
+from ibi.standard.relation import Relation
 from tests.properties.label_strategies import labels
 from tests.properties.relation_strategies import any_tags, relations
 

@@ -12,10 +12,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from ibi.model.content import Bytes, Change, Source, Stream
-from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.storage.ocfl.store import OcflStore
+from ibi.items.model.content import Bytes, Change, Source, Stream
+from ibi.items.model.file import File
+from ibi.items.model.item import Item
+from ibi.items.store.ocfl.store import OcflStore
 from tests.support.archive_app import NOW, REP, archive_app, kept
 from tests.support.ibi_command import IbiCommand
 from tests.support.running_server import RunningServer, running

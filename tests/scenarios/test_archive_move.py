@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.web.fast.server import listen
+from ibi.server.server import listen
 from tests.scenarios.test_two_servers_membership import Servers
 from tests.support.ibi_command import IbiCommand
 

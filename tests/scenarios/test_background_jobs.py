@@ -14,16 +14,16 @@ from typing import Any, ClassVar, cast
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.cli import server as cli_server
-from ibi.composition.server import opening
-from ibi.config import load_settings
-from ibi.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress
-from ibi.model.webhook import Webhook
-from ibi.services.jobs import Job, JobRunner
-from ibi.storage.failing_jobs import FailingJobsFile
-from ibi.storage.sqlite.follows import SqliteFollows
-from ibi.storage.sqlite.subscriptions import SqliteWebhooks
-from ibi.web.fast.server import Server, listen
+from ibi.app.cli import server as cli_server
+from ibi.app.server import opening
+from ibi.following.model.subscription import Follow, FollowKind, FollowTarget, SourceAddress
+from ibi.following.model.webhook import Webhook
+from ibi.following.store.follows import SqliteFollows
+from ibi.following.store.subscriptions import SqliteWebhooks
+from ibi.jobs.failing_jobs_file import FailingJobsFile
+from ibi.jobs.runner import Job, JobRunner
+from ibi.server.server import Server, listen
+from ibi.settings import load_settings
 from tests.support.running_server import RunningServer
 
 COMMON = {

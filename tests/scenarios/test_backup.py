@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.label import parse
-from ibi.transport.api_clients import RecordsClient
-from ibi.transport.errors import ServerUnreachable
+from ibi.command.api_clients import RecordsClient
+from ibi.net.errors import ServerUnreachable
+from ibi.standard.label import parse
 from tests.scenarios.test_follow import get, run, until
 from tests.support.bucket import bucket
 from tests.support.ibi_command import IbiCommand, Outcome

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.sqlite.state import empty_part
+from ibi.storage.state import empty_part
 from tests.scenarios.test_lost_archive import Network, NetworkArchive
 from tests.scenarios.test_without_centre import ask, until
 

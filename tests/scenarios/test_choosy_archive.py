@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from ibi.transport.own_address import find_own_address
+from ibi.net.own_address import find_own_address
 from tests.support.foreign_world import asked_about, foreign_world, sent
 from tests.support.home_world import ResolverWorld, resolver_world
 from tests.support.loopback_archives import EMPTY, LoopbackArchives, plain, target_of

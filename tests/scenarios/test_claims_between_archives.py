@@ -26,9 +26,10 @@ from coarnotify.client import COARNotifyClient
 from coarnotify.core.notify import NotifyActor, NotifyObject, NotifyService
 from coarnotify.patterns import AnnounceReview
 
-from ibi.federation.notification import Party, Sender, announcement_document
-from ibi.model.notification import ClaimRelation, DeliveryState, RemoteClaimState, SenderCheck
-from ibi.storage.sqlite.notifications import SqliteNotifications
+from ibi.claims.model import DeliveryState, RemoteClaimState, SenderCheck
+from ibi.claims.rules import Party, Sender, announcement_document
+from ibi.claims.store import SqliteNotifications
+from ibi.items.model.related_link import ClaimRelation
 from tests.scenarios.test_two_servers_membership import KEY
 from tests.support.ibi_command import IbiCommand
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ibi.composition.register import open_register
-from ibi.config import load_settings
+from ibi.resolver.opening.register import open_register
+from ibi.settings import load_settings
 from tests.scenarios.test_without_centre import Member, application, ask, until
 from tests.support.ibi_command import IbiCommand
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.composition.archive_store import open_store
-from ibi.label import parse
+from ibi.items.opening.archive_store import open_store
+from ibi.standard.label import parse
 from tests.support.ibi_command import IbiCommand
 
 SMALL = "árvore\n".encode() * 100

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.draft import RefusedValue
-from ibi.storage.draft_files import DraftFiles
+from ibi.deposits.model import RefusedValue
+from ibi.deposits.store.draft_files import DraftFiles
 from ibi.storage.machine import MachineClocks
 from tests.support.ibi_command import IbiCommand, Outcome
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.archive.drafts import MOST_FILES
+from ibi.deposits.rules.drafts import MOST_FILES
 from tests.support.cutting_proxy import cutting_proxy
 from tests.support.ibi_command import IbiCommand, Outcome
 from tests.support.worker_server import wait_until

@@ -28,31 +28,31 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from ibi.cli import main
-from ibi.composition.doctor import databases, records
-from ibi.composition.doctor.configuration import check_clone_guard, check_copy_holders
-from ibi.composition.doctor.databases import check_databases, path_of
-from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level, diagnose
-from ibi.config import load_settings
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages.holders import CopyHolder
-from ibi.model.content import Damage, Problem
-from ibi.model.failing_job import FailingJob
-from ibi.model.membership import ResolverStanding
-from ibi.model.registration import FailedContact, Registration
-from ibi.model.transfer_ledger import OpenItem, OpenProblem
-from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
-from ibi.signing import SigningKey
-from ibi.storage.archive_state import ArchiveRecordFile
-from ibi.storage.copy_holders import CopyHoldersFile
+from ibi.command import main
+from ibi.doctor import databases, records
+from ibi.doctor.configuration import check_clone_guard, check_copy_holders
+from ibi.doctor.databases import check_databases, path_of
+from ibi.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level, diagnose
+from ibi.items.model.content import Damage, Problem
+from ibi.items.store.catalogue.integrity import SqliteIntegrity
+from ibi.jobs.failing_job import FailingJob
+from ibi.jobs.failing_jobs_file import FailingJobsFile
+from ibi.membership.model.membership import ResolverStanding
+from ibi.membership.model.registration import FailedContact, Registration
+from ibi.membership.rules.signed_register import ListedArchive, register_entries, sign_register
+from ibi.membership.store.archive_state import ArchiveRecordFile
+from ibi.membership.store.copy_holders import CopyHoldersFile
+from ibi.membership.store.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.settings import load_settings
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.holders import CopyHolder
+from ibi.standard.signing import SigningKey
+from ibi.storage.connection import KINDS, DatabaseKind
 from ibi.storage.directory_record import note_key, noted_key
-from ibi.storage.failing_jobs import FailingJobsFile
-from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
-from ibi.storage.sqlite.connection import KINDS, DatabaseKind
-from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.transfers.model import OpenItem, OpenProblem
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.scenarios.test_read_only_copy import contents
 from tests.support.damage import WAYS, remove_logs
 from tests.support.deposit_samples import labels
@@ -773,7 +773,7 @@ def test_what_a_check_cannot_look_at_is_told_and_the_others_go_on(ibi: IbiComman
 
 def test_a_disk_without_room_for_files_is_told(healthy: Path, tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=200m,nr_inodes=2000 none "$0" && cp -a "$1" "$0" && shift && exec "$@"'
-    disk, program = tmp_path / "disk", [sys.executable, "-c", "from ibi.cli import main; main()"]
+    disk, program = tmp_path / "disk", [sys.executable, "-c", "from ibi.command import main; main()"]
     disk.mkdir()
     arguments = ["doctor", "--json", "--offline", "--data", str(disk / "ibi-data")]
     done = subprocess.run(

@@ -9,16 +9,16 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from ibi.label import Label
-from ibi.messages import ContentType, LabelForms, State, UrlEntry, UrlList, UrlRequest
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef, Homes
-from ibi.resolver.memory import MOST_LABELS, Memory
-from ibi.resolver.outcome import Outcome, Redirect
-from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.services.resolving.resolution_runner import Resolved
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.storage.sqlite.beliefs import SqliteBeliefs
+from ibi.membership.rules.authority import ArchiveRef, Homes
+from ibi.resolver.rules.memory import MOST_LABELS, Memory
+from ibi.resolver.rules.outcome import Outcome, Redirect
+from ibi.resolver.service.resolution_runner import Resolved
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.resolver.store.beliefs import SqliteBeliefs
+from ibi.standard.label import Label
+from ibi.standard.messages import ContentType, LabelForms, State, UrlEntry, UrlList, UrlRequest
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.reply import Answered, Failure, Reply
 from tests.support.home_world import belief_rows
 from tests.support.scripted_archives import CLIENTS, archive, body, read
 from tests.support.scripted_gateway import Said, ScriptedGateway, at_once

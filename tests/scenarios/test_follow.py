@@ -18,8 +18,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from ibi.label import parse
-from ibi.transport.api_clients import RecordsClient
+from ibi.command.api_clients import RecordsClient
+from ibi.standard.label import parse
 from tests.support.ibi_command import IbiCommand
 
 LIMIT = 30.0

@@ -22,11 +22,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import ArchiveProtocol, LabelForms
-from ibi.model.registration import Inclusion, Registration
-from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.membership.model.registration import Inclusion, Registration
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import ArchiveProtocol, LabelForms
 from tests.support.ibi_command import IbiCommand
 from tests.support.loopback_archives import EMPTY, LoopbackArchives, Says, Talk, plain, target_of
 

@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.composition.archive_store import open_store
-from ibi.composition.minter import LocalLabels, LocalMinter
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.label.generate import mount_suffix_of_repository_name
-from ibi.messages import LabelForms
-from ibi.minting.minter import Rules
-from ibi.model.item import Item
-from ibi.services.items.deposits import Deposits
-from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.deposits import Deposits
+from ibi.membership.store.archive_state import ArchiveRecordFile
+from ibi.minting.opening import LocalLabels, LocalMinter
+from ibi.minting.rules.minter import Rules
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.label.generate import mount_suffix_of_repository_name
+from ibi.standard.messages import LabelForms
 from ibi.storage.machine import MachineClocks, machine_id
-from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.deposit_samples import WHO, draft, sources
 from tests.support.ibi_command import IbiCommand
 from tests.support.one_sided_transfers import Transfers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.support.ibi_command import IbiCommand
 
 OWN = ("--host", "ids.urlib.net", "--ip", "150.163.34.243")

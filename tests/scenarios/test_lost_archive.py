@@ -11,13 +11,13 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from ibi.composition.archive_store import open_store
-from ibi.label import parse
-from ibi.model.content import Bytes, Change
-from ibi.services.items.item_repository import PendingItem
-from ibi.services.items.stored_item import name_of
+from ibi.items.model.content import Bytes, Change
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.item_repository import PendingItem
+from ibi.items.service.stored_item import name_of
+from ibi.standard.label import parse
+from ibi.storage.connection import STATE
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.connection import STATE
 from tests.scenarios.test_two_servers_membership import KEY
 from tests.scenarios.test_without_centre import ask, until
 from tests.support.ibi_command import IbiCommand

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ibi.label import parse
-from ibi.messages import LabelForms
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
 from tests.support.home_cells import (
     EARLY,
     GIVEN_AWAY,

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from ibi import parse
-from ibi.minting.mint_log import verify
-from ibi.minting.minter import Rules
-from ibi.model.account import Scope
-from ibi.storage.sqlite.ticks import SqliteTicks
-from ibi.storage.sqlite.tokens import SqliteTokens
-from ibi.transport.api_client import ApiClient
-from ibi.transport.errors import ServerRefused
+from ibi.minting.rules.mint_log import verify
+from ibi.minting.rules.minter import Rules
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.net.api_client import ApiClient
+from ibi.net.errors import ServerRefused
+from ibi.people.model.account import Scope
+from ibi.people.store.tokens import SqliteTokens
 from tests.support.ibi_command import IbiCommand
 from tests.support.minting_app import MintingApp, add_token, made
 from tests.support.running_server import RunningServer, running

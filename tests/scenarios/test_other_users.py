@@ -22,7 +22,7 @@ from tests.docs.tables import ROOT
 from tests.scenarios.test_read_only_copy import contents
 
 OWNER, OTHER = 12345, 12346
-_IBI = "from ibi.cli import main; main()"
+_IBI = "from ibi.command import main; main()"
 _NAMED = {"IBI_MINT_HOST": "lab.example", "IBI_MINT_IP": "192.0.2.10", "IBI_MINT_SANDBOX": "true"}
 
 

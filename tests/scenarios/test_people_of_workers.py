@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ibi.services.accounts.recovery import LETTERS_OF_ACCOUNT
+from ibi.people.service.recovery import LETTERS_OF_ACCOUNT
 from tests.support.ibi_command import IbiCommand
 from tests.support.mail_server import MailServer, mail_server
 from tests.support.worker_server import WorkerServer, ask, wait_until, workers_up

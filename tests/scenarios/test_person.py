@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.web.pages.reader import PAGE_LANGUAGES
+from ibi.web.reader import PAGE_LANGUAGES
 from tests.support.ibi_command import IbiCommand
 
 

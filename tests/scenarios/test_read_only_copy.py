@@ -15,7 +15,7 @@ import pytest
 from tests.support.ibi_command import IbiCommand
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-_IBI = "from ibi.cli import main; main()"
+_IBI = "from ibi.command import main; main()"
 _MOUNTED = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
 
 

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.config import change_setting
-from ibi.resolver.signed_register import read_register, sign_register
-from ibi.signing import SigningKey
+from ibi.membership.rules.signed_register import read_register, sign_register
+from ibi.settings import change_setting
+from ibi.standard.signing import SigningKey
 from tests.support.ibi_command import IbiCommand, Outcome
 
 LIMIT = 120.0

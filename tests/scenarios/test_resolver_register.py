@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from ibi.model.account import Scope
-from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.web.api.archives import ArchivePages
-from ibi.web.api.authentication import Authentication
+from ibi.membership.store.registry import SqliteRegistry
+from ibi.people.model.account import Scope
+from ibi.resolver.api.archives import ArchivePages
+from ibi.web.authentication import Authentication
 from tests.support.ibi_command import IbiCommand, Outcome
 from tests.support.mail_server import mail_server
 from tests.support.membership_app import REP, MembershipApp, Post, query
@@ -173,7 +173,7 @@ def test_a_second_archive_of_one_prefix_needs_to_be_shared(ibi: IbiCommand) -> N
 
 def typed(ibi: IbiCommand, arguments: list[str], text: str, *, terminal: bool) -> Outcome:
     """The command with something typed into it, at a terminal or through a pipe."""
-    command = [sys.executable, "-c", "from ibi.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from ibi.command import main; main()", *arguments]
     environment = ibi.environment()
     if not terminal:
         done = subprocess.run(

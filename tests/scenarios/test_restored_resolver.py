@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.label import parse
-from ibi.storage.sqlite.releases import SqliteChainStore
-from ibi.storage.sqlite.state import open_state
+from ibi.standard.label import parse
+from ibi.storage.state import open_state
+from ibi.transfers.store.releases import SqliteChainStore
 from tests.scenarios.test_both_restored import RestoredNetwork, has_nothing_open
 from tests.scenarios.test_lost_archive import NetworkArchive
 from tests.scenarios.test_without_centre import ask, until

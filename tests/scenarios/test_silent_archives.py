@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from ibi.resolver.policy import Policy
+from ibi.resolver.rules.policy import Policy
 from tests.support.loopback_archives import LoopbackArchives, plain
 from tests.support.whole_resolver import WholeResolver, whole_resolver
 

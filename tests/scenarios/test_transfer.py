@@ -12,16 +12,16 @@ from pathlib import Path
 from threading import Thread
 from urllib.request import urlopen
 
-from ibi.archive import life_cycle
-from ibi.composition.archive_store import open_store
-from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.content import Bytes, Change, Keep
-from ibi.model.item import Item
-from ibi.services.items.item_repository import PendingItem
-from ibi.signing import SigningKey
+from ibi.items.model.content import Bytes, Change, Keep
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.rules import life_cycle
+from ibi.items.rules.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
+from ibi.items.service.item_repository import PendingItem
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import SigningKey
 from tests.support.ibi_command import IbiCommand
 from tests.support.raw_server import raw_server, says
 

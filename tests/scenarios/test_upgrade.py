@@ -18,9 +18,9 @@ from urllib.error import HTTPError
 
 import pytest
 
-from ibi.storage.sqlite.connection import driver  # type: ignore[attr-defined]  # SQLite with what the index of words needs
-from ibi.storage.sqlite.earlier_layout import FOLDER
-from ibi.storage.sqlite.earlier_tables import EARLIER
+from ibi.storage.connection import driver  # type: ignore[attr-defined]  # SQLite with what the index of words needs
+from ibi.storage.earlier_layout import FOLDER
+from ibi.storage.earlier_tables import EARLIER
 from tests.support.ibi_command import IbiCommand
 from tools.store_fixture import Release
 

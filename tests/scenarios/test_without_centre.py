@@ -14,16 +14,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.archive.life_cycle import copy
-from ibi.composition.archive_store import open_store
-from ibi.composition.register import open_register
-from ibi.config import load_settings
-from ibi.label import parse
-from ibi.model.content import Bytes, Change
-from ibi.resolver.signed_register import read_register
-from ibi.resources.registrations import ArchiveApplication
-from ibi.services.items.item_repository import PendingItem
-from ibi.services.items.stored_item import name_of
+from ibi.items.model.content import Bytes, Change
+from ibi.items.opening.archive_store import open_store
+from ibi.items.rules.life_cycle import copy
+from ibi.items.service.item_repository import PendingItem
+from ibi.items.service.stored_item import name_of
+from ibi.membership.resources import ArchiveApplication
+from ibi.membership.rules.signed_register import read_register
+from ibi.resolver.opening.register import open_register
+from ibi.settings import load_settings
+from ibi.standard.label import parse
 from ibi.storage.machine import MachineClocks
 from tests.scenarios.test_two_servers_membership import KEY, log_line
 from tests.support.ibi_command import IbiCommand

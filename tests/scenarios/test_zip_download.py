@@ -21,10 +21,10 @@ from zlib import crc32
 
 import pytest
 
-from ibi.model.content import BLOCK
-from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.items.model.content import BLOCK
+from ibi.items.model.file import File
+from ibi.items.model.item import Item
+from ibi.items.service.integrity.verified_file import VerifiedFile
 from tests.support.archive_app import REP, archive_app, kept
 from tests.support.running_server import RunningServer, running
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from random import Random
 
-from ibi.instant import Instant
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms, State
-from ibi.model.item import Item, Tombstone
+from ibi.items.model.item import Item, Tombstone
+from ibi.standard.instant import Instant
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms, State
 from tests.support.flat_items import replace
 from tests.support.standards_archives import forms, item
 

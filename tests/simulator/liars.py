@@ -1,13 +1,14 @@
-"""Archives that lie, each in one way. What they say is built by hand: they share no code with `ibi.messages`."""
+"""Archives that lie, each in one way. What they say is built by hand: they share no code with
+`ibi.standard.messages`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
 
-from ibi.label import Label
-from ibi.messages import UrlRequest
-from ibi.resolver.authority import ArchiveRef
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.standard.label import Label
+from ibi.standard.messages import UrlRequest
 
 __all__ = ["BELIEVABLE", "LIARS", "Liar"]
 

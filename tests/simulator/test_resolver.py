@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.resolver.outcome import (
+from ibi.resolver.rules.outcome import (
     Deleted,
     NoArchiveAnswered,
     OriginalDisputed,
@@ -21,8 +21,8 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     UnprovenClaims,
 )
-from ibi.resolver.policy import RULES, Policy, Rule
-from ibi.resolver.trace import AskedAgain, Verdict
+from ibi.resolver.rules.policy import RULES, Policy, Rule
+from ibi.resolver.rules.trace import AskedAgain, Verdict
 from tests.simulator.world import NOTICE, Visit, World
 
 SEEDS = int(os.environ.get("SIMULATOR_SEEDS", "1000"))

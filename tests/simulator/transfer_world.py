@@ -16,8 +16,7 @@ from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple
 
-from ibi.federation.doubt import Doubt, Here, recall
-from ibi.federation.provenance import (
+from ibi.items.rules.provenance import (
     NO_CHAIN,
     Chain,
     ChainOrder,
@@ -28,7 +27,15 @@ from ibi.federation.provenance import (
     countersign,
     sign_release,
 )
-from ibi.federation.repair import (
+from ibi.standard.instant import Instant
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import PublicKey, SigningKey
+from ibi.standard.vocabulary import State
+from ibi.transfers.model import IncomingTransfer, OutgoingTransfer, ReceiverStage
+from ibi.transfers.rules.doubt import Doubt, Here, recall
+from ibi.transfers.rules.repair import (
     FetchContent,
     LearnRelease,
     Settled,
@@ -38,7 +45,7 @@ from ibi.federation.repair import (
     next_repair,
     own_chain,
 )
-from ibi.federation.transfer import (
+from ibi.transfers.rules.transfer import (
     AskChain,
     BringCopy,
     KeepChain,
@@ -59,15 +66,8 @@ from ibi.federation.transfer import (
     still_wants,
     withdraw,
 )
-from ibi.federation.transfer_messages import Offer, Reply
-from ibi.federation.transfer_offers import receive_offer
-from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
-from ibi.label.search import home_prefix
-from ibi.messages.identification import LabelForms
-from ibi.model.transfer_ledger import IncomingTransfer, OutgoingTransfer, ReceiverStage
-from ibi.signing import PublicKey, SigningKey
-from ibi.vocabulary import State
+from ibi.transfers.rules.transfer_messages import Offer, Reply
+from ibi.transfers.rules.transfer_offers import receive_offer
 
 RESOLVER = "resolver"
 

@@ -15,21 +15,22 @@ from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
 
-from ibi.archive.answer import answer
-from ibi.archive.profile import ArchiveProfile
-from ibi.errors import InvalidInput
-from ibi.label import Label
-from ibi.messages import State, UrlRequest, parse_url_list
-from ibi.messages.identification import UrlKeys
-from ibi.model.item import Item
-from ibi.pairs import Pairs
-from ibi.resolver.authority import ArchiveRef, Homes
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Outcome
-from ibi.resolver.policy import ClientAddress, Policy
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure, Trace
+from ibi.archive.rules.answer import answer
+from ibi.archive.rules.profile import ArchiveProfile
+from ibi.items.model.item import Item
+from ibi.membership.rules.authority import ArchiveRef, Homes
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import Outcome
+from ibi.resolver.rules.policy import ClientAddress, Policy
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.resolver.rules.trace import Trace
+from ibi.standard.errors import InvalidInput
+from ibi.standard.label import Label
+from ibi.standard.messages import State, UrlRequest, parse_url_list
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.pairs import Pairs
+from ibi.standard.reply import Failure
 from tests.simulator.family import ROUTES, Family, Member, copied, deleted
 from tests.simulator.liars import BELIEVABLE, LIARS, Liar, pointers_without_end
 from tests.support.archive_catalog import PlainCatalog

@@ -11,39 +11,39 @@ from pathlib import Path
 
 from argon2 import PasswordHasher
 
-from ibi.archive.drafts import DraftRules
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.composition.archive_store import open_store
-from ibi.label import parse
-from ibi.messages.holders import CopyHolder
-from ibi.model.account import AuditEntry
-from ibi.ports.archive_state import UsageLog
-from ibi.resolver.memory import Memory
-from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.secret_hasher import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.services.drafts.drafts import Drafts
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.verification import VerificationSchedule
-from ibi.services.jobs import JobRunner
-from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ArchiveSite, ItemServices, ResolverSite
-from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.audit_trail import FileAuditTrail
-from ibi.storage.copy_holders import CopyHoldersFile
-from ibi.storage.data_files import DataDirectoryFiles
-from ibi.storage.draft_files import DraftFiles
-from ibi.storage.failing_jobs import FailingJobsFile
-from ibi.storage.sqlite.usage import SqliteUsageLog
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.gateways import Gateways
-from ibi.web.pages.admin_shell import AdminParts, ShownSetting
-from ibi.web.pages.rendering import SiteFacts
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.backup.store.data_files import DataDirectoryFiles
+from ibi.deposits.rules.drafts import DraftRules
+from ibi.deposits.service.drafts import Drafts
+from ibi.deposits.store.draft_files import DraftFiles
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.verification import VerificationSchedule
+from ibi.jobs.failing_jobs_file import FailingJobsFile
+from ibi.jobs.runner import JobRunner
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.service.copy_holder_admin import CopyHolderAdmin
+from ibi.membership.store.copy_holders import CopyHoldersFile
+from ibi.net.address_guard import AddressGuard
+from ibi.people.model.account import AuditEntry
+from ibi.people.service.account_admin import PersonAdmin
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.service.sign_in import SignIn
+from ibi.people.store.audit_log import FileAuditLog
+from ibi.people.store.audit_trail import FileAuditTrail
+from ibi.resolver.client.gateways import Gateways
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.disputes import Disputes
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.standard.label import parse
+from ibi.standard.messages.holders import CopyHolder
+from ibi.usage.ports import UsageLog
+from ibi.usage.store import SqliteUsageLog
+from ibi.web.admin_shell import AdminParts, ShownSetting
+from ibi.web.rendering import SiteFacts
+from ibi.web.sites import ArchiveSite, ItemServices, ResolverSite
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.deposit_samples import CountedLabels, deposits
 from tests.support.membership_app import MembershipApp

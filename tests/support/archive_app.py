@@ -9,16 +9,16 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.instant import Instant
-from ibi.messages import State
-from ibi.model.change import Revision
-from ibi.model.content import Bytes, Change
-from ibi.model.file import File
-from ibi.model.item import Item, Tombstone
-from ibi.services.items.searching import Searching
-from ibi.services.sites import ArchiveSite
-from ibi.storage.sqlite.usage import MemoryUsageLog
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.items.model.change import Revision
+from ibi.items.model.content import Bytes, Change
+from ibi.items.model.file import File
+from ibi.items.model.item import Item, Tombstone
+from ibi.items.service.searching import Searching
+from ibi.standard.instant import Instant
+from ibi.standard.messages import State
+from ibi.usage.store import MemoryUsageLog
+from ibi.web.sites import ArchiveSite
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.asgi_client import Answer, ask
 from tests.support.flat_items import replace

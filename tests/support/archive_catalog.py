@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibi.archive.errors import LabelTaken
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
-from ibi.messages import LabelForms
-from ibi.model.change import Revision
-from ibi.model.content import HeldTotal
-from ibi.model.description_values import Alternate
-from ibi.model.item import Item
-from ibi.model.metadata import ResourceType
-from ibi.model.transfer import Transfer
-from ibi.ports.catalog import Catalog, Link
-from ibi.vocabulary import State
+from ibi.items.model.change import Revision
+from ibi.items.model.content import HeldTotal
+from ibi.items.model.description_values import Alternate
+from ibi.items.model.item import Item
+from ibi.items.model.metadata import ResourceType
+from ibi.items.model.transfer_record import Transfer
+from ibi.items.ports.catalog import Catalog, Link
+from ibi.items.rules.errors import LabelTaken
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.messages import LabelForms
+from ibi.standard.vocabulary import State
 
 __all__ = ["PlainCatalog", "add_up", "add_up_by_type", "largest_of", "names_of_item"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ibi.model.item import Item
-from ibi.model.item_json import item_document, local_document
-from ibi.ports.catalog import Catalog
+from ibi.items.model.item import Item
+from ibi.items.model.item_json import item_document, local_document
+from ibi.items.ports.catalog import Catalog
 
 
 def dump(catalog: Catalog) -> Iterator[bytes]:

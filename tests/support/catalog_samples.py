@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ibi.instant import Instant
-from ibi.label import RepositoryName
-from ibi.messages import LabelForms
-from ibi.model.item import Item
-from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.items.model.item import Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.standard.instant import Instant
+from ibi.standard.label import RepositoryName
+from ibi.standard.messages import LabelForms
 from tests.properties.item_strategies import forms_at
 from tests.support.flat_items import new_item
 

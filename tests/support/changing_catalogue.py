@@ -13,9 +13,9 @@ from pathlib import Path
 from random import Random
 from threading import Event, Thread
 
-from ibi.composition.archive_store import open_store
-from ibi.instant import Instant
-from ibi.model.change import Revision
+from ibi.items.model.change import Revision
+from ibi.items.opening.archive_store import open_store
+from ibi.standard.instant import Instant
 from tests.support.catalog_samples import item
 
 WHEN = Instant.parse("2024-05-06T07:08:09Z")

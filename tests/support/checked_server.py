@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
-from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity, Probe, ProbeResponse
-from ibi.conformance.examination import ClauseResult, Examination
-from ibi.languages import LanguageTag
-from ibi.transport.probe_http import ProbeSender, listening
-from ibi.transport.server_url import ServerUrl
+from ibi.check.client import ProbeSender, listening
+from ibi.check.rules.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity, Probe, ProbeResponse
+from ibi.check.rules.examination import ClauseResult, Examination
+from ibi.net.server_url import ServerUrl
+from ibi.standard.languages import LanguageTag
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, deleted, kept
 from tests.support.asgi_client import ask
 from tests.support.one_port import KeptItem, OnePort

@@ -10,26 +10,26 @@ from typing import Any
 
 import msgspec
 
-from ibi.composition.archive_store import open_store
-from ibi.composition.claim_exchange import claim_context
-from ibi.errors import IbiError
-from ibi.federation.notification import Sender
-from ibi.label import Label, RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.account import COMMAND, Actor
-from ibi.model.item import Item
-from ibi.model.item_json import item_document, local_document
-from ibi.model.notification import FoundItem, ReceivedClaim, RemoteClaimState, SentClaim, Unreached
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Relating
-from ibi.services.notifications.answering import RemoteClaims
-from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
-from ibi.services.notifications.courier import Courier
-from ibi.services.notifications.delivery import NotificationDelivery
-from ibi.services.notifications.inbox import NotificationInbox
-from ibi.storage.sqlite.notifications import SqliteNotifications
-from ibi.vocabulary import State
+from ibi.claims.model import FoundItem, ReceivedClaim, RemoteClaimState, SentClaim, Unreached
+from ibi.claims.opening import claim_context
+from ibi.claims.rules import Sender
+from ibi.claims.service.answering import RemoteClaims
+from ibi.claims.service.checking import ClaimChecker, ClaimReconciler
+from ibi.claims.service.courier import Courier
+from ibi.claims.service.delivery import NotificationDelivery
+from ibi.claims.service.inbox import NotificationInbox
+from ibi.claims.store import SqliteNotifications
+from ibi.items.model.item import Item
+from ibi.items.model.item_json import item_document, local_document
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.relating import Relating
+from ibi.people.model.account import COMMAND, Actor
+from ibi.standard.errors import IbiError
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.vocabulary import State
 from tests.support.deposit_samples import WHO, draft, sources
 from tests.support.set_clocks import SetClocks
 

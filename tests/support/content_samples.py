@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from ibi.instant import Instant
-from ibi.model.content import Bytes, Change, KeptObject, Source, Stream
-from ibi.ports.archive_store import Content
+from ibi.items.model.content import Bytes, Change, KeptObject, Source, Stream
+from ibi.items.ports.archive_store import Content
+from ibi.standard.instant import Instant
 
 NAME = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
 OTHER = "sid.inpe.br/mtc-m18.8080/2009/02.16.17.46.05.5"

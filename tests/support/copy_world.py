@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ibi.archive.copies import CopyRules
-from ibi.composition.archive_store import open_store
-from ibi.instant import Instant
-from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.model.item_json import encode_item
-from ibi.ports.copies import FindSource
-from ibi.services.copies.copying import Copying
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.storage.copy_parts import CopyParts
-from ibi.transport.item_source import HttpItemSources
+from ibi.copies.client.item_source import HttpItemSources
+from ibi.copies.ports import FindSource
+from ibi.copies.rules.copies import CopyRules
+from ibi.copies.service.copying import Copying
+from ibi.copies.store.copy_parts import CopyParts
+from ibi.items.model.file import File
+from ibi.items.model.item import Item
+from ibi.items.model.item_json import encode_item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.standard.instant import Instant
 from tests.support.set_clocks import SetClocks
 from tests.support.standards_archives import item
 
@@ -70,9 +70,9 @@ def other_said(path: str, content: bytes, **changed: Any) -> dict[str, Any]:
 
 def chain_said(one: Item, to: str = SERVICE["rep"], seed: bytes = b"f", links: int = 2) -> list[dict[str, Any]]:
     """Provenance as any Archive can make it: every link is signed, by keys that no other knows."""
-    from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
-    from ibi.label import parse
-    from ibi.signing import SigningKey
+    from ibi.items.rules.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
+    from ibi.standard.label import parse
+    from ibi.standard.signing import SigningKey
 
     giver, key = parse("former.example/ibi/2020/01.01.00.00"), SigningKey(seed * 32)
     chain = sign_release(NO_CHAIN, one.labels, giver, parse(to), key.public, "0" * 128, NOW, key)

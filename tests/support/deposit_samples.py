@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ibi.instant import Instant
-from ibi.label import Ibip, RepositoryName
-from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms
-from ibi.model.content import Bytes, Source
-from ibi.model.item import Draft, Item
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.archive_store import Content
-from ibi.ports.catalog import Catalog
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.file_selection import unread_files
-from ibi.services.items.item_repository import ItemRepository
+from ibi.items.model.content import Bytes, Source
+from ibi.items.model.item import Draft, Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.ports.archive_store import Content
+from ibi.items.ports.catalog import Catalog
+from ibi.items.service.deposits import Deposits
+from ibi.items.service.file_selection import unread_files
+from ibi.items.service.item_repository import ItemRepository
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, RepositoryName
+from ibi.standard.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms
 from tests.support.flat_items import new_draft
 from tests.support.set_clocks import SetClocks
 

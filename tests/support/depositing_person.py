@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ibi.accounts.sign_in import csrf_of, new_session
-from ibi.instant import Instant
-from ibi.model.account import Person, Role
-from ibi.web.pages.reader import SESSION_COOKIE
+from ibi.people.model.account import Person, Role
+from ibi.people.rules.sign_in import csrf_of, new_session
+from ibi.standard.instant import Instant
+from ibi.web.reader import SESSION_COOKIE
 from tests.support.asgi_client import Answer, ask
 from tests.support.form_bodies import FORM, file_part, form, part
 from tests.support.memory.people import MemoryPeople

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.storage.sqlite.connection import Connection, connect
-from ibi.storage.sqlite.earlier_tables import EARLIER, EarlierDatabase
-from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.connection import Connection, connect
+from ibi.storage.earlier_tables import EARLIER, EarlierDatabase
+from ibi.storage.guarded import keep_private
 
 
 def earlier_database(part: str) -> EarlierDatabase:

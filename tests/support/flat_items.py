@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Final, TypeVar
 
-from ibi.model.item import Custody, Description, Draft, HasDescription, InCustody, Item
+from ibi.items.model.item import Custody, Description, Draft, HasDescription, InCustody, Item
 
 _DESCRIBED: Final = frozenset(field.name for field in dataclasses.fields(Description))
 _HELD: Final = frozenset(field.name for field in dataclasses.fields(Custody))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
-from ibi.messages.identification import LabelForms
-from ibi.model.change import ChangeKind
-from ibi.model.item import Item, Tombstone
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord
-from ibi.vocabulary import State
+from ibi.following.model.subscription import FeedEntry, SourceAddress, SourcePage
+from ibi.following.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord
+from ibi.items.model.change import ChangeKind
+from ibi.items.model.item import Item, Tombstone
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.vocabulary import State
 from tests.support.flat_items import new_item, replace
 
 SOURCE = SourceAddress("http://a.example")

@@ -211,7 +211,7 @@ def _run_and_tell(order: dict[str, object], descriptors: list[int]) -> None:
 
 
 def _become_command(order: dict[str, object], descriptors: list[int]) -> None:
-    from ibi.cli import main as run
+    from ibi.command import main as run
 
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)

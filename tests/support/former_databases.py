@@ -7,8 +7,8 @@ from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
-from ibi.storage.sqlite.connection import Connection, driver, transaction  # type: ignore[attr-defined]
-from ibi.storage.sqlite.search_rows import contentless_options
+from ibi.items.store.catalogue.search_rows import contentless_options
+from ibi.storage.connection import Connection, driver, transaction  # type: ignore[attr-defined]
 
 DIGEST = "ab" * 64
 BLOCKS = b"1" * 64

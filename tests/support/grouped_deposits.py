@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import MethodType
 from typing import Any, TypeVar, cast
 
-from ibi.services.items.item_repository import ItemRepository
+from ibi.items.service.item_repository import ItemRepository
 from ibi.storage.batching import Batcher
 
 T = TypeVar("T")

@@ -23,20 +23,20 @@ from typing import Any, Final, NamedTuple
 
 from click.testing import CliRunner
 
-from ibi.cli.app import app
-from ibi.composition.archive_store import open_store
-from ibi.composition.minter import LocalLabels, LocalMinter
-from ibi.instant import Instant
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
-from ibi.messages import LabelForms
-from ibi.minting.minter import Rules
-from ibi.model.item import Item
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.deposits import Deposits
+from ibi.command.root import app
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.deposits import Deposits
+from ibi.minting.opening import LocalLabels, LocalMinter
+from ibi.minting.rules.minter import Rules
+from ibi.minting.store.ticks import SqliteTicks
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, Label, RepositoryName
+from ibi.standard.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+from ibi.standard.messages import LabelForms
 from ibi.storage.machine import MachineClocks, machine_id
-from ibi.storage.sqlite.state import open_state
-from ibi.storage.sqlite.ticks import SqliteTicks
+from ibi.storage.state import open_state
 from tests.support.deposit_samples import WHO, put
 from tests.support.ibi_command import IbiCommand
 from tests.support.loopback_archives import LoopbackArchives

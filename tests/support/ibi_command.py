@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.forked_command import ForkedProcess, run_forked
 
-_IBI = "from ibi.cli import main; main()"
+_IBI = "from ibi.command import main; main()"
 _PATIENCE = 120.0
 
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibi.ports.catalog import ChangeFeed
-from ibi.services.subscriptions.subscriptions import FollowAdmin, Subscriptions, WebhookAdmin
-from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
-from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.sqlite.follows import SqliteFollows
-from ibi.storage.sqlite.subscriptions import SqliteWebhooks
+from ibi.following.service.subscriptions import FollowAdmin, Subscriptions, WebhookAdmin
+from ibi.following.service.webhook_worker import ArchivePlace, WebhookWorker
+from ibi.following.store.follows import SqliteFollows
+from ibi.following.store.subscriptions import SqliteWebhooks
+from ibi.items.ports.catalog import ChangeFeed
+from ibi.people.store.audit_log import FileAuditLog
 from tests.support.followed_source import FollowedSource
 
 NOW = 1_800_000_000

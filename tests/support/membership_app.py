@@ -13,25 +13,25 @@ import msgspec
 import structlog
 from argon2 import PasswordHasher
 
-from ibi.label import parse
-from ibi.messages.identification import LabelForms
-from ibi.model.registration import Registration
-from ibi.ports.accounts import AuditLog
-from ibi.ports.archive_state import KeyStore
-from ibi.ports.correspondence import Letter
-from ibi.ports.federation import Registry
-from ibi.resolver.archive_keys import SignaturePolicy
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.membership import CallBack
-from ibi.resources.registrations import RegisteredArchiveResource
-from ibi.services.accounts.secret_hasher import KeyHasher
-from ibi.services.membership.inclusions import Ask
-from ibi.services.membership.registration_admin import Application, RegistrationAdmin
-from ibi.services.membership.signers import OwnKeys, ResolverSigner
-from ibi.services.resolving.resolution_runner import ArchiveDirectory
-from ibi.signing import PublicKey
-from ibi.web.fast.fast_path import Dispatcher
-from ibi.web.resolver.endpoint import ResolverEndpoint
+from ibi.membership.model.registration import Registration
+from ibi.membership.ports.archive_state import KeyStore
+from ibi.membership.ports.registry import Registry
+from ibi.membership.resources import RegisteredArchiveResource
+from ibi.membership.rules.archive_keys import SignaturePolicy
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.membership.rules.membership import CallBack
+from ibi.membership.service.inclusions import Ask
+from ibi.membership.service.registration_admin import Application, RegistrationAdmin
+from ibi.membership.service.signers import OwnKeys, ResolverSigner
+from ibi.people.ports import AuditLog
+from ibi.people.service.secret_hasher import KeyHasher
+from ibi.resolver.api.endpoint import ResolverEndpoint
+from ibi.resolver.service.resolution_runner import ArchiveDirectory
+from ibi.server.fast_path import Dispatcher
+from ibi.standard.label import parse
+from ibi.standard.mail import Letter
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import PublicKey
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.set_clocks import SetClocks

@@ -11,14 +11,14 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.sign_in import TOKEN_BYTES, new_token
-from ibi.instant import Instant
-from ibi.minting.minter import Rules
-from ibi.model.account import Scope
-from ibi.model.minting import Identity
-from ibi.ports.accounts import Tokens
-from ibi.ports.clocks import Ticks
-from ibi.services.minting.mint_queue import MintQueue
+from ibi.minting.ports import Ticks
+from ibi.minting.rules.minter import Rules
+from ibi.minting.service.queue import MintQueue
+from ibi.people.model.account import Scope
+from ibi.people.ports import Tokens
+from ibi.people.rules.sign_in import TOKEN_BYTES, new_token
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from ibi.instant import Instant
-from ibi.minting.mint_log import verify
-from ibi.minting.minter import Decision, Rules, decide, with_accepted_clock
-from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
-from ibi.ports.clocks import Remembered, Ticks
+from ibi.minting.model import BatchShare, MintRequest, TickState
+from ibi.minting.ports import Remembered, Ticks
+from ibi.minting.rules.mint_log import verify
+from ibi.minting.rules.minter import Decision, Rules, decide, with_accepted_clock
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 from tests.support.set_clocks import SetClocks
 
 START = Instant.parse("2027-03-01T12:00:30.25Z")

@@ -8,17 +8,17 @@ from typing import Any
 
 import structlog
 
-from ibi.messages import UrlRequest
-from ibi.messages.requests import Acknowledgment
-from ibi.model.item import Item
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.resolution_runner import ArchiveDirectory
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ResolverSite
-from ibi.transport.gateways import LocalArchive
-from ibi.web.http.errors import log_untold
+from ibi.items.model.item import Item
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.client.gateways import LocalArchive
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.resolution_runner import ArchiveDirectory
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.standard.messages import UrlRequest
+from ibi.standard.messages.requests import Acknowledgment
+from ibi.web.errors import log_untold
+from ibi.web.sites import ResolverSite
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
 from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import MembershipApp

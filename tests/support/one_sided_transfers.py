@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ibi.archive import life_cycle
-from ibi.instant import Instant
-from ibi.label import Label
-from ibi.messages.identification import LabelForms
-from ibi.model.account import AuditEntry
-from ibi.model.content import Change
-from ibi.model.transfer import Transfer
-from ibi.ports.clocks import Clocks
-from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.stored_item import name_of
+from ibi.items.model.content import Change
+from ibi.items.model.transfer_record import Transfer
+from ibi.items.rules import life_cycle
+from ibi.items.service.item_repository import ItemRepository
+from ibi.items.service.stored_item import name_of
+from ibi.people.model.account import AuditEntry
+from ibi.standard.clock_reading import Clocks
+from ibi.standard.instant import Instant
+from ibi.standard.label import Label
+from ibi.standard.messages.identification import LabelForms
 
 
 class Transfers:

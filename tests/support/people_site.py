@@ -14,24 +14,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.model.account import AuditEntry, Role
-from ibi.ports.accounts import IdentityProvider
-from ibi.ports.correspondence import Letter
-from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
-from ibi.services.accounts.provider_sign_in import ProviderSignIn
-from ibi.services.accounts.recovery import AccountRecovery
-from ibi.services.accounts.secret_hasher import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.services.integrity.integrity import Integrity
-from ibi.web.http.errors import problem
-from ibi.web.pages.middleware import KnownSite
-from ibi.web.pages.people_account import AccountPage
-from ibi.web.pages.people_admin import PeoplePage
-from ibi.web.pages.reader import ERRAND_COOKIE, SECURE_COOKIE, Sessions
-from ibi.web.pages.rendering import SiteFacts
-from ibi.web.pages.sign_in import SignInPages
+from ibi.items.service.integrity.integrity import Integrity
+from ibi.people.model.account import AuditEntry, Role
+from ibi.people.pages.account import AccountPage
+from ibi.people.pages.administration import PeoplePage
+from ibi.people.pages.sign_in import SignInPages
+from ibi.people.ports import IdentityProvider
+from ibi.people.service.account_admin import LocalTokenAdmin, PersonAdmin
+from ibi.people.service.provider_sign_in import ProviderSignIn
+from ibi.people.service.recovery import AccountRecovery
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.service.sign_in import SignIn
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
+from ibi.standard.mail import Letter
+from ibi.web.errors import problem
+from ibi.web.middleware import KnownSite
+from ibi.web.reader import ERRAND_COOKIE, SECURE_COOKIE, Sessions
+from ibi.web.rendering import SiteFacts
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.people import MemoryPeople
 from tests.support.memory.tokens import MemoryTokens

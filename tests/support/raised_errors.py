@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from string import Formatter
 
 import ibi
-from ibi.archive.errors import InvalidField
-from ibi.errors import IbiError, InvalidInput
-from ibi.services.limits import LimitExceeded, LimitScope
+from ibi.items.rules.errors import InvalidField
+from ibi.jobs.limits import LimitExceeded, LimitScope
+from ibi.standard.errors import IbiError, InvalidInput
 
 _VALUE: object = 7
 """It fits into every place of a template."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from ssl import SSLContext
 
-from ibi.label import parse
-from ibi.messages import (
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.standard.label import parse
+from ibi.standard.messages import (
     Acknowledgment,
     ArchiveProtocol,
     ContentType,
@@ -20,7 +21,6 @@ from ibi.messages import (
     UrlRequest,
     ip_addresses,
 )
-from ibi.resolver.authority import ArchiveRef
 from tests.support.scripted_archives import body
 
 __all__ = [

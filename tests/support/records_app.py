@@ -11,34 +11,34 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.sign_in import TOKEN_BYTES, new_token
-from ibi.archive.copies import CopyRules
-from ibi.archive.drafts import DraftQuota, DraftRules
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.composition.archive_store import open_store
-from ibi.composition.claim_exchange import claim_context
-from ibi.model.account import Scope
-from ibi.services.accounts.secret_hasher import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.services.copies.copying import Copying
-from ibi.services.copies.jobs import CopyWork
-from ibi.services.correspondence.reader_requests import ReaderRequests
-from ibi.services.drafts.drafts import Drafts
-from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.collections import Collections
-from ibi.services.items.searching import Searching
-from ibi.services.notifications.claim_context import ClaimContext
-from ibi.services.notifications.inbox import NotificationInbox
-from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.copy_parts import CopyParts
-from ibi.storage.draft_files import DraftFiles
-from ibi.storage.sqlite.collections import SqliteCollections
-from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
-from ibi.storage.sqlite.notifications import SqliteNotifications
-from ibi.storage.sqlite.reviews import SqliteReviews
-from ibi.storage.sqlite.usage import MemoryUsageLog
-from ibi.transport.item_source import HttpItemSources
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.claims.opening import claim_context
+from ibi.claims.service.claim_context import ClaimContext
+from ibi.claims.service.inbox import NotificationInbox
+from ibi.claims.store import SqliteNotifications
+from ibi.collections.service import Collections
+from ibi.collections.store import SqliteCollections
+from ibi.copies.client.item_source import HttpItemSources
+from ibi.copies.rules.copies import CopyRules
+from ibi.copies.service.copying import Copying
+from ibi.copies.service.jobs import CopyWork
+from ibi.copies.store.copy_jobs import SqliteCopyJobs
+from ibi.copies.store.copy_parts import CopyParts
+from ibi.deposits.rules.drafts import DraftQuota, DraftRules
+from ibi.deposits.service.drafts import Drafts
+from ibi.deposits.store.draft_files import DraftFiles
+from ibi.deposits.store.reviews import SqliteReviews
+from ibi.items.opening.archive_store import open_store
+from ibi.items.service.archive_store import ArchiveStore
+from ibi.items.service.searching import Searching
+from ibi.people.model.account import Scope
+from ibi.people.rules.sign_in import TOKEN_BYTES, new_token
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.service.sign_in import SignIn
+from ibi.people.store.audit_log import FileAuditLog
+from ibi.requests.service import ReaderRequests
+from ibi.usage.store import MemoryUsageLog
+from ibi.web.sites import ArchiveSite, ItemServices
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.people import MemoryPeople

@@ -8,12 +8,12 @@ from typing import Any
 
 import structlog
 
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ResolverSite
-from ibi.web.resolver.persistent_url_app import PersistentUrlApp
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.api.persistent_url_app import PersistentUrlApp
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.web.sites import ResolverSite
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import archive, body

@@ -1,7 +1,7 @@
 """The cells of the rights: items of every owner and visibility, and what each scope may do with them.
 
-The names of the acts are those of `ibi.accounts.rights.ItemAct`; the table here is written by hand, to be compared with
-what a server answers and what the command does.
+The names of the acts are those of `ibi.items.rules.rights.ItemAct`; the table here is written by hand, to be compared
+with what a server answers and what the command does.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from ibi.messages.identification import LabelForms
-from ibi.model.account import Actor, Scope
-from ibi.model.item import Description, Item
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.visibility import Visibility, network
-from ibi.services.drafts.ledger import Depositor
-from ibi.services.items.deposits import Deposits
+from ibi.deposits.service.ledger import Depositor
+from ibi.items.model.item import Description, Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.items.model.visibility import Visibility
+from ibi.items.service.deposits import Deposits
+from ibi.people.model.account import Actor, Scope
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.networks import network
 from tests.support.archive_app import SERVICE
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
 from tests.support.flat_items import replace

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from ibi.services.jobs import Job, JobRunner
+from ibi.jobs.runner import Job, JobRunner
 
 
 @asynccontextmanager

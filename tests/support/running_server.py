@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from ibi.web.fast.server import Server, listen
+from ibi.server.server import Server, listen
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ibi.label import Label, parse
-from ibi.language_choice import preferences
-from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses, parse_url_list
-from ibi.pairs import Pairs
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef, LabelAuthority, Routing
-from ibi.resolver.outcome import Outcome
-from ibi.resolver.policy import Policy
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef, LabelAuthority, Routing
+from ibi.resolver.rules.outcome import Outcome
+from ibi.resolver.rules.policy import Policy
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.label import Label, parse
+from ibi.standard.language_choice import preferences
+from ibi.standard.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.reply import Failure
 
 __all__ = ["CLIENTS", "Answer", "KnownHolder", "Script", "archive", "body", "drive", "resolution", "resolve"]
 

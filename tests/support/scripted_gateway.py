@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ibi.label.search import home_prefix
-from ibi.messages.identification import LabelForms
-from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.membership.rules.authority import ArchiveRef, Home, Homes
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.messages.requests import Acknowledgment, UrlRequest
+from ibi.standard.reply import Answered, Failure, Reply
 from tests.support.scripted_archives import read
 
 Said = bytes | Failure | Reply

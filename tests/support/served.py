@@ -1,4 +1,4 @@
-"""The web application of the services that a test has. `ibi.composition.server` makes that of a data directory."""
+"""The web application of the services that a test has. `ibi.app.server` makes that of a data directory."""
 
 from __future__ import annotations
 
@@ -9,53 +9,54 @@ import structlog
 from starlette.applications import Starlette
 from structlog.typing import FilteringBoundLogger
 
-from ibi.ports.accounts import AuditLog, People, Tokens
-from ibi.ports.clocks import Clocks, Ticks
-from ibi.services.accounts.account_admin import LocalTokenAdmin
-from ibi.services.accounts.provider_sign_in import ProviderSignIn
-from ibi.services.accounts.recovery import AccountRecovery
-from ibi.services.accounts.sign_in import SignIn
-from ibi.services.copies.giving import ObjectGiving
-from ibi.services.items.verification import VerificationSchedule
-from ibi.services.jobs import JobRunner
-from ibi.services.membership.membership import MembershipService
-from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.readiness import Readiness
-from ibi.services.sites import ArchiveSite, ItemOffers, ResolverSite, StandbySite
-from ibi.services.subscriptions.subscriptions import Subscriptions
-from ibi.services.transfers.release_register import ReleaseRegister
-from ibi.storage.worker_state import ALONE, WorkerShare
-from ibi.web.api.authentication import Authentication, Callers
-from ibi.web.api.item_search import ItemSearch
-from ibi.web.app import create_app
-from ibi.web.archive.content_host import ContentHost
-from ibi.web.capabilities.administration import serve_administration, serve_appearance, serve_audit
-from ibi.web.capabilities.archive import serve_archive, serve_keys, serve_membership
-from ibi.web.capabilities.claims import serve_claims
-from ibi.web.capabilities.collections import serve_collections
-from ibi.web.capabilities.copies import serve_copies
-from ibi.web.capabilities.deposits import serve_deposits
-from ibi.web.capabilities.explaining import serve_explanations
-from ibi.web.capabilities.harvesting import serve_changes, serve_harvesting
-from ibi.web.capabilities.items import serve_items, serve_verification
-from ibi.web.capabilities.minting import serve_minting
-from ibi.web.capabilities.people import serve_people, serve_tokens
-from ibi.web.capabilities.requests import serve_requests
-from ibi.web.capabilities.resolver import serve_kept_register, serve_resolver, serve_standby
-from ibi.web.capabilities.reviews import serve_reviews
-from ibi.web.capabilities.searching import serve_search
-from ibi.web.capabilities.subscriptions import serve_subscriptions
-from ibi.web.capabilities.transfers import serve_releases, serve_transfers
-from ibi.web.capabilities.usage import serve_usage
-from ibi.web.fast.connection_bounds import ConnectionBound
-from ibi.web.front import Front, find_no_doubt, open_links
-from ibi.web.http.request import ServedHosts
-from ibi.web.http.request_middleware import Metrics
+from ibi.administration.serving import serve_administration, serve_appearance, serve_audit
+from ibi.app.front import Front, find_no_doubt, open_links
+from ibi.app.web import create_app
+from ibi.archive.serving import serve_archive, serve_keys, serve_membership
+from ibi.claims.serving import serve_claims
+from ibi.collections.serving import serve_collections
+from ibi.copies.service.giving import ObjectGiving
+from ibi.copies.serving import serve_copies
+from ibi.deposits.serving.deposits import serve_deposits
+from ibi.deposits.serving.reviews import serve_reviews
+from ibi.following.service.subscriptions import Subscriptions
+from ibi.following.serving import serve_subscriptions
+from ibi.harvesting.serving import serve_changes, serve_harvesting
+from ibi.items.service.verification import VerificationSchedule
+from ibi.jobs.runner import JobRunner
+from ibi.membership.service.membership import MembershipService
+from ibi.minting.ports import Ticks
+from ibi.minting.service.queue import MintQueue
+from ibi.minting.serving import serve_minting
+from ibi.people.ports import AuditLog, People, Tokens
+from ibi.people.service.account_admin import LocalTokenAdmin
+from ibi.people.service.provider_sign_in import ProviderSignIn
+from ibi.people.service.recovery import AccountRecovery
+from ibi.people.service.sign_in import SignIn
+from ibi.people.serving import serve_people, serve_tokens
+from ibi.reading.api.item_search import ItemSearch
+from ibi.reading.delivery.content_host import ContentHost
+from ibi.reading.serving.explaining import serve_explanations
+from ibi.reading.serving.items import serve_items, serve_verification
+from ibi.reading.serving.searching import serve_search
+from ibi.requests.serving import serve_requests
+from ibi.resolver.serving import serve_kept_register, serve_resolver, serve_standby
+from ibi.server.connection_bounds import ConnectionBound
+from ibi.server.worker_state import ALONE, WorkerShare
+from ibi.standard.clock_reading import Clocks
+from ibi.transfers.service.release_register import ReleaseRegister
+from ibi.transfers.serving import serve_releases, serve_transfers
+from ibi.usage.serving import serve_usage
+from ibi.web.admin_shell import Administration, AdminParts
+from ibi.web.appearance import Appearance
+from ibi.web.authentication import Authentication, Callers
 from ibi.web.opened import Opened, WebContext
-from ibi.web.pages.admin_shell import Administration, AdminParts
-from ibi.web.pages.appearance import Appearance
-from ibi.web.pages.reader import Sessions
-from ibi.web.pages.rendering import SiteFacts
+from ibi.web.reader import Sessions
+from ibi.web.readiness import Readiness
+from ibi.web.rendering import SiteFacts
+from ibi.web.request import ServedHosts
+from ibi.web.request_middleware import Metrics
+from ibi.web.sites import ArchiveSite, ItemOffers, ResolverSite, StandbySite
 from tests.support.sites import ArchiveParts
 
 

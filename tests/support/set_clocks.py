@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ibi import Instant
-from ibi.model.minting import Reading
+from ibi.standard.clock_reading import Reading
 
 
 class SetClocks:

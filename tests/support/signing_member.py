@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import quote
 
-from ibi.signing import SigningKey, sign_statement
+from ibi.standard.signing import SigningKey, sign_statement
 from tests.support.membership_app import PAIRS
 
 SAFE = "-._~!$'()*,;:@/"

@@ -6,28 +6,30 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ibi.archive.counting import Recent
-from ibi.archive.profile import ArchiveProfile
-from ibi.messages.identification import UrlKeys
-from ibi.model.visibility import IpNetwork
-from ibi.ports.archive_state import DumpFiles, UsageLog
-from ibi.ports.archive_store import Content
-from ibi.ports.catalog import Catalog, ChangeFeed
-from ibi.ports.clocks import Clocks, GivenOut
-from ibi.services.archive_answers import MAX_AGE, NO_DOUBTS, ArchiveAnswers
-from ibi.services.change_watch import ChangeWatch
-from ibi.services.copies.jobs import CopyWork
-from ibi.services.correspondence.reader_requests import ReaderRequests
-from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.collections import Collections
-from ibi.services.items.full_text import FullTextSearch
-from ibi.services.items.previews import MarkdownPreviews
-from ibi.services.items.searching import Searching
-from ibi.services.items.use_counter import UseCounter
-from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
-from ibi.services.notifications.inbox import NotificationInbox
-from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.services.transfers.worker import TransferWorker
+from ibi.archive.rules.profile import ArchiveProfile
+from ibi.archive.service.answers import MAX_AGE, NO_DOUBTS, ArchiveAnswers
+from ibi.claims.service.inbox import NotificationInbox
+from ibi.collections.service import Collections
+from ibi.copies.service.jobs import CopyWork
+from ibi.harvesting.ports import DumpFiles
+from ibi.items.ports.archive_store import Content
+from ibi.items.ports.catalog import Catalog, ChangeFeed
+from ibi.items.service.change_watch import ChangeWatch
+from ibi.items.service.full_text import FullTextSearch
+from ibi.items.service.integrity.integrity import Integrity
+from ibi.items.service.previews import MarkdownPreviews
+from ibi.items.service.searching import Searching
+from ibi.membership.service.copy_holder_admin import CopyHolderAdmin
+from ibi.minting.ports import GivenOut
+from ibi.requests.service import ReaderRequests
+from ibi.standard.clock_reading import Clocks
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.networks import IpNetwork
+from ibi.transfers.service.worker import TransferWorker
+from ibi.usage.ports import UsageLog
+from ibi.usage.rules.counting import Recent
+from ibi.usage.service import UseCounter
+from ibi.web.sites import ArchiveSite, ItemServices
 
 
 @dataclass(frozen=True, kw_only=True)

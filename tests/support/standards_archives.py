@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ibi.archive.answer import assemble_url_list
-from ibi.archive.profile import ArchiveProfile, Reader
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.languages import LanguageTag
-from ibi.messages import Deletion, LabelForms, UrlKey, UrlList, UrlRequest, ip_addresses
-from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.relation import Relation
+from ibi.archive.rules.answer import assemble_url_list
+from ibi.archive.rules.profile import ArchiveProfile, Reader
+from ibi.items.model.file import File
+from ibi.items.model.item import Item
+from ibi.items.model.metadata import DescriptiveMetadata, Text
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import Deletion, LabelForms, UrlKey, UrlList, UrlRequest, ip_addresses
+from ibi.standard.relation import Relation
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.flat_items import new_item
 

@@ -14,36 +14,36 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ibi.archive.copies import CopyRules
-from ibi.composition.archive_store import open_store
-from ibi.federation.provenance import Chain
-from ibi.federation.standing import KnownArchives, SenderStanding
-from ibi.federation.transfer_messages import reply_document
-from ibi.label import Label, RepositoryName
-from ibi.messages.answers import resolver_service
-from ibi.messages.identification import LabelForms
-from ibi.model.copies import ItemObjectRecord
-from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.model.transfer_ledger import IncomingTransfer, SenderStage
-from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.transfers import NoTransferService, PeerRefused, PeerSilent, TokenRefused
-from ibi.resources.transfers import TransferResource
-from ibi.services.copies.copying import Copying
-from ibi.services.copies.giving import ObjectGiving
-from ibi.services.copies.judging import owed_by_release
-from ibi.services.transfers.comparison import ChainComparison
-from ibi.services.transfers.item_chains import ItemChains
-from ibi.services.transfers.receiving import Receiving
-from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
-from ibi.services.transfers.senders import Senders
-from ibi.services.transfers.sending import Sending
-from ibi.services.transfers.worker import Tracking, TransferWorker
-from ibi.signing import PublicKey
-from ibi.storage.copy_parts import CopyParts
+from ibi.copies.model import ItemObjectRecord
+from ibi.copies.ports import FoundObject, ItemSource, SourceGone
+from ibi.copies.rules.copies import CopyRules
+from ibi.copies.service.copying import Copying
+from ibi.copies.service.giving import ObjectGiving
+from ibi.copies.service.judging import owed_by_release
+from ibi.copies.store.copy_parts import CopyParts
+from ibi.items.model.file import File
+from ibi.items.model.item import Item
+from ibi.items.opening.archive_store import open_store
+from ibi.items.rules.provenance import Chain
+from ibi.standard.label import Label, RepositoryName
+from ibi.standard.messages.answers import resolver_service
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import PublicKey
+from ibi.standard.vocabulary import State
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.transfers import SqliteTransferLedger
-from ibi.vocabulary import State
+from ibi.transfers.model import IncomingTransfer, SenderStage
+from ibi.transfers.ports import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.transfers.resources import TransferResource
+from ibi.transfers.rules.standing import KnownArchives, SenderStanding
+from ibi.transfers.rules.transfer_messages import reply_document
+from ibi.transfers.service.comparison import ChainComparison
+from ibi.transfers.service.item_chains import ItemChains
+from ibi.transfers.service.receiving import Receiving
+from ibi.transfers.service.release_register import ReleaseNotBelieved, ReleaseRegister
+from ibi.transfers.service.senders import Senders
+from ibi.transfers.service.sending import Sending
+from ibi.transfers.service.worker import Tracking, TransferWorker
+from ibi.transfers.store.transfers import SqliteTransferLedger
 from tests.support.memory.keys import MemoryKeyStore
 
 RESOLVER = "http://resolver.example"
@@ -126,7 +126,7 @@ class TransferNetwork:
         return self.run
 
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
-        from ibi.federation.provenance import check_chain
+        from ibi.items.rules.provenance import check_chain
 
         self._check(url)
         first = check_chain(chain, lambda *_: True).first_release

@@ -14,20 +14,20 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ibi.model.account import Scope as TokenScope
-from ibi.resolver.caching import Cache
-from ibi.resolver.memory import Memory
-from ibi.resolver.policy import Policy
-from ibi.services.accounts.secret_hasher import KeyHasher
-from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.resolution_runner import ArchiveDirectory
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ResolverSite
-from ibi.transport.address_guard import AddressGuard, NameLookup
-from ibi.transport.archive_connections import Budgets
-from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.gateways import Gateways
+from ibi.membership.client.archive_connections import Budgets
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.service.registration_admin import RegistrationAdmin
+from ibi.net.address_guard import AddressGuard, NameLookup
+from ibi.people.model.account import Scope as TokenScope
+from ibi.people.service.secret_hasher import KeyHasher
+from ibi.resolver.client.gateways import Gateways
+from ibi.resolver.rules.caching import Cache
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.policy import Policy
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.resolution_runner import ArchiveDirectory
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.web.sites import ResolverSite
 from tests.support.membership_app import CHEAP, J
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry

@@ -1,1 +1,1 @@
-"""Minting: the rules by which labels are assigned, without a clock, store or network of their own."""
+"""Minting of labels."""

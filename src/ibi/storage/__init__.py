@@ -1,1 +1,1 @@
-"""Adapters for this machine: databases, files, locks, clocks."""
+"""Databases, locks and files: the means of every store."""

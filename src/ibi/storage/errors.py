@@ -1,11 +1,12 @@
-"""Errors of the stores on this machine, beside those in `ibi.ports.errors`. Each message names the remedy."""
+"""Errors of the stores on this machine, beside those in `ibi.standard.storage_errors`. Each message names the
+remedy."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ibi.errors import ErrorKind
-from ibi.ports.errors import StorageError, StoreDamaged, refused_for_room
+from ibi.standard.errors import ErrorKind
+from ibi.standard.storage_errors import StorageError, StoreDamaged, refused_for_room
 
 
 class DiskRefused(StorageError):

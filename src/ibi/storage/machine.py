@@ -22,9 +22,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from ibi.instant import Instant
-from ibi.model.minting import Reading
-from ibi.ports.errors import StorageError
+from ibi.standard.clock_reading import Reading
+from ibi.standard.instant import Instant
+from ibi.standard.storage_errors import StorageError
 from ibi.storage.errors import DiskRefused, NotAStore, TooManyOpenFiles
 
 

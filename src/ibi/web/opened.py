@@ -9,19 +9,19 @@ from typing import TypeAlias
 from starlette.routing import Route
 from structlog.typing import FilteringBoundLogger
 
-from ibi.model.visibility import IpNetwork
-from ibi.ports.accounts import AuditLog
-from ibi.ports.clocks import Clocks
-from ibi.resources.server import ReadyNotice
-from ibi.services.jobs import Job, JobRunner
-from ibi.services.readiness import Readiness
-from ibi.storage.worker_state import WorkerShare
-from ibi.web.api.authentication import Authentication
-from ibi.web.fast.fast_path import Service
-from ibi.web.http.metrics import PolledFigures
-from ibi.web.http.request_middleware import Metrics
-from ibi.web.pages.reader import Sessions
-from ibi.web.pages.rendering import MenuLink, SiteFacts
+from ibi.jobs.runner import Job, JobRunner
+from ibi.minting.resources import ReadyNotice
+from ibi.people.ports import AuditLog
+from ibi.server.fast_path import Service
+from ibi.server.worker_state import WorkerShare
+from ibi.standard.clock_reading import Clocks
+from ibi.standard.networks import IpNetwork
+from ibi.web.authentication import Authentication
+from ibi.web.metrics import PolledFigures
+from ibi.web.reader import Sessions
+from ibi.web.readiness import Readiness
+from ibi.web.rendering import MenuLink, SiteFacts
+from ibi.web.request_middleware import Metrics
 
 FindNotice: TypeAlias = Callable[[], Awaitable[ReadyNotice | None]]
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
-from ibi.federation.standing import KnownArchives, RegisteredArchive, SenderStanding
-from ibi.federation.transfer import TransferRefused
-from ibi.federation.transfer_messages import Offer, sign_offer
-from ibi.instant import Instant
-from ibi.label.search import home_prefix
-from ibi.model.content import Bytes, Change, Keep, Source
-from ibi.model.transfer_ledger import ReceiverStage, SenderStage
-from ibi.services.items.stored_item import name_of
-from ibi.services.transfers.provenance_check import ProvenanceCheck
-from ibi.services.transfers.senders import Senders
-from ibi.signing import PublicKey, SigningKey
-from ibi.vocabulary import State
+from ibi.items.model.content import Bytes, Change, Keep, Source
+from ibi.items.rules.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
+from ibi.items.service.stored_item import name_of
+from ibi.standard.instant import Instant
+from ibi.standard.label.search import home_prefix
+from ibi.standard.signing import PublicKey, SigningKey
+from ibi.standard.vocabulary import State
+from ibi.transfers.model import ReceiverStage, SenderStage
+from ibi.transfers.rules.standing import KnownArchives, RegisteredArchive, SenderStanding
+from ibi.transfers.rules.transfer import TransferRefused
+from ibi.transfers.rules.transfer_messages import Offer, sign_offer
+from ibi.transfers.service.provenance_check import ProvenanceCheck
+from ibi.transfers.service.senders import Senders
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.keys import MemoryKeyStore
 from tests.support.transfer_archives import TransferArchive, TransferNetwork, give, incoming_document

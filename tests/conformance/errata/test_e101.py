@@ -9,16 +9,16 @@ from itertools import product
 
 import pytest
 
-from ibi.label import Label, parse
-from ibi.messages import UrlRequest
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
-from ibi.resolver.answers import Reason
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Missing, NoArchiveAnswered, Outcome, Redirect, RelatedItemMissing
-from ibi.resolver.policy import Policy
-from ibi.resolver.question import Asking
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.answers import Reason
+from ibi.resolver.rules.outcome import Missing, NoArchiveAnswered, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.rules.policy import Policy
+from ibi.resolver.rules.question import Asking
+from ibi.standard.label import Label, parse
+from ibi.standard.messages import UrlRequest
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import Answer, KnownHolder, archive, body, drive, resolution
 
 A, B = archive("a", registered=1), archive("b", registered=2)

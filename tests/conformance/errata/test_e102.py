@@ -6,7 +6,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from ibi.vocabulary import State
+from ibi.standard.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, give, put_back, two_archives
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.pairs import Pairs, Value
+from ibi.standard.pairs import Pairs, Value
 
 
 @pytest.mark.parametrize(

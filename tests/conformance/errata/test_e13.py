@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.persistent_url import PersistentUrl
 
 ITEM = "/8JMKD3MGP8W/35MME4E"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation, VerbList
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation, VerbList
 
 EXPECTED = Relation.from_modifier("!:(oai_dc)")
 

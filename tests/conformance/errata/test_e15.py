@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.messages.requests import UrlRequest, parse_archive_request
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import VerbList
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.messages.requests import UrlRequest, parse_archive_request
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import VerbList
 
 
 def modifier_of(modifier: str, verbs: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
-from ibi.resolver.outcome import Redirect
+from ibi.resolver.rules.outcome import Redirect
+from ibi.standard.label import parse
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 from tests.support.scripted_archives import archive, body, drive, resolution
 
 ITEM = "LK47B6W/362SFKH"

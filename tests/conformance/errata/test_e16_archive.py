@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import Assembler, answer, static_answer
-from ibi.archive.profile import Reader
-from ibi.messages import UrlList, UrlRequest, parse_url_list
-from ibi.messages.identification import UrlKeys
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.archive.rules.answer import Assembler, answer, static_answer
+from ibi.archive.rules.profile import Reader
+from ibi.standard.messages import UrlList, UrlRequest, parse_url_list
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 from tests.support.standards_archives import MTC_M16D, NOW
 
 KEYS = UrlKeys(b"s" * 32)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.label import Ibip, RepositoryName
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.label import Ibip, RepositoryName
+from ibi.standard.persistent_url import PersistentUrl
 
 
 def test_if_the_first_two_segments_are_an_ibip_the_rest_is_a_path() -> None:

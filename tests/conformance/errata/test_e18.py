@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import answer
-from ibi.errors import InvalidMessage
-from ibi.messages import Acknowledgment, ErrorAnswer, ServiceSubject, parse_answer, parse_request
-from ibi.messages.identification import UrlKeys
-from ibi.messages.requests import parse_archive_request
-from ibi.pairs import Pairs
+from ibi.archive.rules.answer import answer
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import Acknowledgment, ErrorAnswer, ServiceSubject, parse_answer, parse_request
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.messages.requests import parse_archive_request
+from ibi.standard.pairs import Pairs
 from tests.support.standards_archives import MTC_M16D, NOW
 
 

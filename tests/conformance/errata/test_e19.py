@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import Acknowledgment, State, parse_request
+from ibi.standard.messages import Acknowledgment, State, parse_request
 
 QUERY = (
     "servicesubject=acknowledgment&clientinformation.ipaddress=150.163.2.175&contenttype=Data&url=http://host/x&"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.resolver.outcome import Deleted, NoArchiveAnswered, NotFound, Redirect
-from ibi.resolver.trace import Failure
+from ibi.resolver.rules.outcome import Deleted, NoArchiveAnswered, NotFound, Redirect
+from ibi.standard.label import parse
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import KnownHolder, archive, body, resolve
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"

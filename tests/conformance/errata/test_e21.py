@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.label import find_labels
-from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.label import find_labels
+from ibi.standard.persistent_url import PersistentUrl, PunctuatedLabel
 
 IBIP = "8JMKD3MGP7W/3EPGUE5"
 REPOSITORY_NAME = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"

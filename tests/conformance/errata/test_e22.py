@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.messages import ArchiveProtocol, InclusionRequest, InclusionStatus, service_url
-from ibi.transport.resolver_gateway import ResolverGateway
+from ibi.membership.client.resolver_gateway import ResolverGateway
+from ibi.standard.messages import ArchiveProtocol, InclusionRequest, InclusionStatus, service_url
 from tests.support.loopback_archives import LoopbackArchives, plain, target_of
 from tests.support.membership_app import MembershipApp
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ibi.messages import UrlRequest
-from ibi.resolver.outcome import LoopDetected, Redirect
-from ibi.resolver.policy import Policy
+from ibi.resolver.rules.outcome import LoopDetected, Redirect
+from ibi.resolver.rules.policy import Policy
+from ibi.standard.messages import UrlRequest
 from tests.support.scripted_archives import Answer, archive, body, drive, resolution, resolve
 
 ONE, OTHER = archive("one"), archive("other")
@@ -41,7 +41,7 @@ def test_an_edition_that_follows_itself_is_a_loop() -> None:
 
 
 def test_both_forms_of_a_label_are_one_item_once_an_answer_links_them() -> None:
-    from ibi.label import RepositoryName, parse
+    from ibi.standard.label import RepositoryName, parse
 
     ibip = "8JMKD3MGP7W/3EPGUE5"
     assert parse(ibip).instant == RepositoryName.parse(FIRST).instant

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import LabelForms
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.memory import Memory
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
+from ibi.standard.reply import Failure
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.resolver_app import REP, item, resolver_app
 from tests.support.scripted_archives import archive

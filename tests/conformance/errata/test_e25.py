@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import (
+from ibi.standard.label import parse
+from ibi.standard.messages import (
     Acknowledgment,
     ContentType,
     State,

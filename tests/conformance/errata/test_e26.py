@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import Acknowledgment
+from ibi.standard.messages import Acknowledgment
 
 QUERY = (
     "clientinformation.ipaddress=150.163.2.175&contenttype=Data&servicesubject=acknowledgment&state=Copy&"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from ibi.messages import parse_request
+from ibi.standard.messages import parse_request
 
 PAIRS = [
     "clientinformation.ipaddress=150.163.2.175",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl, InvalidRelation
-from ibi.language_choice import chosen_language, preferences
-from ibi.languages import COUNTRIES, LANGUAGES, TWO_LETTERS, InvalidLanguageTag, LanguageTag
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
-from ibi.resolver.outcome import Redirect
+from ibi.resolver.rules.outcome import Redirect
+from ibi.standard.errors import InvalidPersistentUrl, InvalidRelation
+from ibi.standard.language_choice import chosen_language, preferences
+from ibi.standard.languages import COUNTRIES, LANGUAGES, TWO_LETTERS, InvalidLanguageTag, LanguageTag
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 from tests.support.scripted_archives import archive, body, resolve
 
 

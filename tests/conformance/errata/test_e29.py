@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import LabelForms
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
 
 REP = "sid.inpe.br/mtc-m18@80/2009/07.21.13.23"
 IBIP = "8JMKD3MGP8W/35MME4E"

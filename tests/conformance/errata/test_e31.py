@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.membership import undeclared_host
-from ibi.config import Settings, load_settings
-from ibi.label import parse
-from ibi.messages import LabelForms
-from ibi.messages.requests import parse_request
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.services.resolving.resolution_runner import ForeignUrls
+from ibi.membership.opening.membership import undeclared_host
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.resolution_runner import ForeignUrls
+from ibi.settings import Settings, load_settings
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
+from ibi.standard.messages.requests import parse_request
 from tests.support.membership_app import MembershipApp, query
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.resolver_app import REP, item, resolver_app

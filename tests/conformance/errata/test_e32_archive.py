@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import StaticAnswer, static_answer
-from ibi.archive.counting import Recent
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses, parse_request
-from ibi.messages.identification import UrlKeys
-from ibi.model.visibility import Visibility, network
+from ibi.archive.rules.answer import StaticAnswer, static_answer
+from ibi.items.model.visibility import Visibility
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses, parse_request
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.networks import network
+from ibi.usage.rules.counting import Recent
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.flat_items import replace
 from tests.support.standards_archives import MTC_M16D, NOW, REPORT

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ibi.messages import UrlRequest, ip_addresses
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.caching import NO_FEEDS, UNFED_AGE
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Deleted, Redirect
-from ibi.services.limits import TooManyLinks
-from ibi.services.resolving.misses import MissLimit
-from ibi.services.resolving.resolution_runner import Resolved
-from ibi.services.resolving.resolver_service import ResolverService
+from ibi.jobs.limits import TooManyLinks
+from ibi.resolver.rules.caching import NO_FEEDS, UNFED_AGE
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import Deleted, Redirect
+from ibi.resolver.service.misses import MissLimit
+from ibi.resolver.service.resolution_runner import Resolved
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.standard.messages import UrlRequest, ip_addresses
+from ibi.standard.persistent_url import PersistentUrl
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import archive, body
 from tests.support.scripted_gateway import After, FreshFeeds, ScriptedGateway

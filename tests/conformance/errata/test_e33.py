@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import UrlRequest, ip_addresses
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.messages import UrlRequest, ip_addresses
+from ibi.standard.persistent_url import PersistentUrl
 
 ITEM = "/8JMKD3MGP7W/3EPGUE5"
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.resolver.caching import Cache
+from ibi.resolver.rules.caching import Cache
 from tests.support.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
 from tests.support.whole_resolver import WholeResolver, whole_resolver
 

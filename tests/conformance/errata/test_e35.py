@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.persistent_url import PersistentUrl, PunctuatedLabel
 
 IBIP = "8JMKD3MGP8W/35MME4E"
 REPOSITORY_NAME = "sid.inpe.br/mtc-m18@80/2009/07.21.13.23"

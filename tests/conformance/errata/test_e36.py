@@ -8,8 +8,8 @@ import pytest
 
 import ibi
 from ibi import IbiError, Ibip, Instant, InvalidLabel, RepositoryName
-from ibi.clock import Granularity, next_tick
-from ibi.errors import InvalidGranularity, InvalidInstant
+from ibi.standard.clock import Granularity, next_tick
+from ibi.standard.errors import InvalidGranularity, InvalidInstant
 
 PREFIX = "urlib.net/www/2010/10.20.15.20.30"
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ibi.messages import UrlList, parse_url_list
-from ibi.pairs import decode_leniently
-from ibi.relation import Relation
-from ibi.resolver.caching import Cache
+from ibi.resolver.rules.caching import Cache
+from ibi.standard.messages import UrlList, parse_url_list
+from ibi.standard.pairs import decode_leniently
+from ibi.standard.relation import Relation
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, LOCATION
 from tests.support.loopback_archives import LoopbackArchives, plain, target_of
 from tests.support.whole_resolver import WholeResolver, whole_resolver

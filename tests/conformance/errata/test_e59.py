@@ -7,16 +7,16 @@ from ipaddress import ip_address
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.errors import InvalidMessage
-from ibi.label import parse
-from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, State, UrlRequest, parse_request
-from ibi.messages.url_list import UrlEntry, UrlList
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.membership import CallBack
-from ibi.resolver.trace import Answered, Reply
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
-from ibi.vocabulary import ContentType
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.membership.rules.membership import CallBack
+from ibi.net.address_guard import AddressGuard
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms, RegistrationKey, RegistrationMail, State, UrlRequest, parse_request
+from ibi.standard.messages.url_list import UrlEntry, UrlList
+from ibi.standard.reply import Answered, Reply
+from ibi.standard.vocabulary import ContentType
 from tests.support.loopback_archives import LoopbackArchives, plain
 from tests.support.membership_app import MembershipApp, query
 

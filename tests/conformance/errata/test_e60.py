@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.resolver.authority import ArchiveRef
+from ibi.membership.rules.authority import ArchiveRef
 from tests.support.membership_app import MembershipApp, Post, query
 
 SUCCESSFUL = b"status.archive included status.confirmation successful"

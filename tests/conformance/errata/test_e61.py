@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.resolver.membership import WeakKey
-from ibi.services.membership.registration_admin import Application
+from ibi.membership.rules.membership import WeakKey
+from ibi.membership.service.registration_admin import Application
 from tests.support.membership_app import REP, MembershipApp
 
 EXAMPLE = Application.of_words([REP], "1234567890")  # R Example 7.1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import Label, parse
-from ibi.resolver.trace import Answered
-from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_connection import HttpResponse
+from ibi.membership.client.archive_replies import reply_of
+from ibi.net.http_connection import HttpResponse
+from ibi.standard.label import Label, parse
+from ibi.standard.reply import Answered
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept
-from tests.unit.web.archive.test_service import url_request
+from tests.unit.archive.test_service import url_request
 
 
 class Record:

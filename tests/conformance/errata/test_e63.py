@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import Label, parse
-from ibi.messages import Deletion, State, UrlList
-from ibi.model.transfer import Transfer
-from ibi.resolver.trace import Answered
-from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_connection import HttpResponse
+from ibi.items.model.transfer_record import Transfer
+from ibi.membership.client.archive_replies import reply_of
+from ibi.net.http_connection import HttpResponse
+from ibi.standard.instant import Instant
+from ibi.standard.label import Label, parse
+from ibi.standard.messages import Deletion, State, UrlList
+from ibi.standard.reply import Answered
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
 from tests.support.flat_items import replace
 from tests.support.standards_archives import forms
-from tests.unit.web.archive.test_service import url_request
+from tests.unit.archive.test_service import url_request
 
 TO = parse("other.br/arq/2020/01.01.00.00")
 GONE = Transfer(forms(REP, IBIP), TO, NOW)

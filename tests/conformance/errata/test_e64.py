@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.label import parse
-from ibi.messages import State
-from ibi.resolver.trace import Answered
-from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_connection import HttpResponse
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.membership.client.archive_replies import reply_of
+from ibi.net.http_connection import HttpResponse
+from ibi.standard.label import parse
+from ibi.standard.messages import State
+from ibi.standard.reply import Answered
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import BASE, IBIP, OTHER, REP, SERVICE, archive_app, deleted, kept
-from tests.unit.web.archive.test_service import url_request
+from tests.unit.archive.test_service import url_request
 
 ONE, TWO = parse("one.br/arq/2020/01.01.00.00"), parse("8JMKD3MGP8W/3UM2JL2")
 HEADER = "one.br/arq/2020/01.01.00.00, 8JMKD3MGP8W/3UM2JL2"

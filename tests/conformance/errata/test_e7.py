@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import Ibip, Instant, InvalidLabel
-from ibi.label.grammar import IBIP, IPV4, IPV6, convert_from_decimal, convert_to_decimal
+from ibi.standard.label.grammar import IBIP, IPV4, IPV6, convert_from_decimal, convert_to_decimal
 
 NOW = Instant(1234806360)
 

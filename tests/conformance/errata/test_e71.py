@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.persistent_url import PersistentUrl
 
 BASE = "http://urlib.net/"
 NAME = "a/b/2000/01.01.00.00"

@@ -7,14 +7,14 @@ import pickle
 
 import pytest
 
-from ibi.errors import InvalidLabel, InvalidPersistentUrl
-from ibi.label import Ibip, LegacyLabel, RepositoryName, find_labels, parse, parse_any
-from ibi.label.search import home_prefix
-from ibi.messages import LabelForms, UrlList, UrlRequest, ip_addresses, parse_request, parse_url_list
-from ibi.model.description_values import Alternate
-from ibi.pairs import Pairs
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.outcome import NotFound, Redirect, UnprovenClaims, Unsettled
+from ibi.items.model.description_values import Alternate
+from ibi.resolver.rules.outcome import NotFound, Redirect, UnprovenClaims, Unsettled
+from ibi.standard.errors import InvalidLabel, InvalidPersistentUrl
+from ibi.standard.label import Ibip, LegacyLabel, RepositoryName, find_labels, parse, parse_any
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages import LabelForms, UrlList, UrlRequest, ip_addresses, parse_request, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.persistent_url import PersistentUrl
 from tests.support.archive_app import archive_app, kept
 from tests.support.resolver_app import A, B, C, item, resolver_app
 from tests.support.scripted_archives import archive, body, resolve

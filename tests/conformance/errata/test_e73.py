@@ -6,14 +6,14 @@ from ipaddress import ip_address
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages.answers import InclusionStatus
-from ibi.messages.identification import LabelForms
-from ibi.model.membership import Membership, Phase
-from ibi.model.registration import FailedContact
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.membership import CallBack, archive_ref
-from ibi.resolver.trace import Answered, Failure
+from ibi.membership.model.membership import Membership, Phase
+from ibi.membership.model.registration import FailedContact
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.membership.rules.membership import CallBack, archive_ref
+from ibi.standard.label import parse
+from ibi.standard.messages.answers import InclusionStatus
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.reply import Answered, Failure
 from tests.support.membership_app import REP, MembershipApp, all_facts, public_facts, query
 
 REASONS = [

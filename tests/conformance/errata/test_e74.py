@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.services.membership.key_check import COMPARED_A_MINUTE
-from ibi.services.membership.refused_requests import KEPT_FOR
+from ibi.membership.service.key_check import COMPARED_A_MINUTE
+from ibi.membership.service.refused_requests import KEPT_FOR
+from ibi.standard.label import parse
 from tests.support.membership_app import REP, MembershipApp, query
 
 

@@ -8,19 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import LabelForms, UrlRequest, ip_addresses
-from ibi.messages.values import ip_address
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.caching import Cache
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import NotFound, OriginalNotFound, Redirect
-from ibi.resolver.policy import NO_READER, ClientAddress, Policy
-from ibi.resolver.trace import AskedAgain, Failure, Reply, Verdict
-from ibi.services.resolving.claim_watch import ClaimWatch
-from ibi.services.resolving.resolution_runner import Resolved
-from ibi.services.resolving.resolver_service import ResolverService
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.caching import Cache
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import NotFound, OriginalNotFound, Redirect
+from ibi.resolver.rules.policy import ClientAddress, Policy
+from ibi.resolver.rules.trace import AskedAgain, Verdict
+from ibi.resolver.service.claim_watch import ClaimWatch
+from ibi.resolver.service.resolution_runner import Resolved
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms, UrlRequest, ip_addresses
+from ibi.standard.messages.values import ip_address
+from ibi.standard.networks import NO_READER
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.reply import Failure, Reply
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.resolver_app import REP, ResolverApp, item, resolver_app
 from tests.support.scripted_archives import archive, body, read, resolution

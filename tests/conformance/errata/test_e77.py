@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.cli.item_options import described
-from ibi.config import load_settings
-from ibi.config.errors import SettingsError
-from ibi.model.item import Draft
-from ibi.relation import Relation
+from ibi.deposits.cli.item_options import described
+from ibi.items.model.item import Draft
+from ibi.settings import load_settings
+from ibi.settings.errors import SettingsError
+from ibi.standard.relation import Relation
 
 MANY = (
     "titles descriptions subjects dates publishers identifiers sources relations coverages formats rights creators"

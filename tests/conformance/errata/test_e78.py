@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.pages.middleware import SwitchGuard
-from ibi.web.pages.reader import SESSIONS
+from ibi.web.middleware import SwitchGuard
+from ibi.web.reader import SESSIONS
 from tests.support.asgi_client import Answer, ask
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import Ibip, Instant, InvalidLabel, RepositoryName
-from ibi.label.grammar import encode_ibip
+from ibi.standard.label.grammar import encode_ibip
 
 # suffix, words of the reason, what the offset points at
 REFUSED = [

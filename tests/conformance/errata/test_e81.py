@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from ibi.model.registration import Registration
-from ibi.resolver.archive_keys import SignaturePolicy
+from ibi.membership.model.registration import Registration
+from ibi.membership.rules.archive_keys import SignaturePolicy
 from tests.support.asgi_client import Answer
 from tests.support.membership_app import MembershipApp, query
 from tests.support.memory.keys import MemoryKeyStore

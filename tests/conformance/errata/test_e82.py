@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.holders import KeyFields
-from ibi.messages.membership import InclusionRequest
-from ibi.messages.requests import parse_request
-from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner
+from ibi.membership.service.signers import MemberSigner, OwnKeys, ResolverSigner
+from ibi.standard.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.standard.messages.holders import KeyFields
+from ibi.standard.messages.membership import InclusionRequest
+from ibi.standard.messages.requests import parse_request
 from tests.support.membership_app import MembershipApp, query
 from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 from tests.support.set_clocks import SetClocks

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ibi.label import parse
-from ibi.messages.signatures import MOST_CHANGES, former_keys, leads_to, sign_key_change
-from ibi.resolver.membership import RegistrationChange
-from ibi.signing import SigningKey, sign_statement
+from ibi.membership.rules.membership import RegistrationChange
+from ibi.standard.label import parse
+from ibi.standard.messages.signatures import MOST_CHANGES, former_keys, leads_to, sign_key_change
+from ibi.standard.signing import SigningKey, sign_statement
 from tests.conformance.errata.test_e81 import INCLUDED, pinned, reason_of, registration_in
 from tests.support.membership_app import REP
 from tests.support.signing_member import NOW, SigningMember, seed

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.label.search import home_prefix
-from ibi.messages.holders import CopyHolder, read_copies_statement, sign_copies
-from ibi.messages.identification import LabelForms
-from ibi.model.registration import NO_COPIES, Registration
-from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.memory import Memory
-from ibi.services.resolving.feed_following import CopyStatements
-from ibi.signing import InvalidStatement, SigningKey, sign_statement
+from ibi.membership.model.registration import NO_COPIES, Registration
+from ibi.membership.rules.authority import ArchiveRef, Home, Homes
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.feed_following import CopyStatements
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages.holders import CopyHolder, read_copies_statement, sign_copies
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import InvalidStatement, SigningKey, sign_statement
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.signing_member import NOW, seed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.label import parse
-from ibi.model.item_json import encode_item
-from ibi.vocabulary import State
+from ibi.items.model.item_json import encode_item
+from ibi.standard.label import parse
+from ibi.standard.vocabulary import State
 from tests.support.copy_world import IBIP, REP, chain_said, object_said, original, source_archive, taker
 
 

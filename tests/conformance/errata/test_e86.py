@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.archive.errors import UnknownItem
-from ibi.label import parse
-from ibi.vocabulary import State
+from ibi.items.rules.errors import UnknownItem
+from ibi.standard.label import parse
+from ibi.standard.vocabulary import State
 from tests.support.copy_world import IBIP, REP, object_said, original, source_archive, taker
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.copies import CopyRules, SandboxItem
+from ibi.copies.rules.copies import CopyRules, SandboxItem
 from tests.support.copy_world import object_said, original, source_archive, taker
 
 LABEL = "localhost/ibi.8765/2026/01.02.03.04"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.federation.provenance import InvalidProvenance, check_chain
-from ibi.label import Label
-from ibi.model.registration import Succession
-from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
-from ibi.storage.sqlite.releases import SqliteChainStore
-from ibi.vocabulary import State
+from ibi.items.rules.provenance import InvalidProvenance, check_chain
+from ibi.membership.model.registration import Succession
+from ibi.standard.label import Label
+from ibi.standard.vocabulary import State
+from ibi.transfers.service.release_register import ReleaseNotBelieved, ReleaseRegister
+from ibi.transfers.store.releases import SqliteChainStore
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.transfer_archives import TransferArchive, give, network_keys, two_archives

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.federation.transfer import TransferRefused
-from ibi.vocabulary import State
+from ibi.standard.vocabulary import State
+from ibi.transfers.rules.transfer import TransferRefused
 from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import two_archives
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.services.transfers.worker import StillInDoubt
-from ibi.vocabulary import State
+from ibi.standard.vocabulary import State
+from ibi.transfers.service.worker import StillInDoubt
 from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, give, put_back, two_archives
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.errors import ServiceItemStays
-from ibi.model.item import Item
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import Home, Homes
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import NoArchiveAnswered
-from ibi.vocabulary import State
-from ibi.web.pages.reader import translations
-from ibi.web.resolver.alerts import alert_about
+from ibi.items.model.item import Item
+from ibi.items.rules.errors import ServiceItemStays
+from ibi.membership.rules.authority import Home, Homes
+from ibi.resolver.api.alerts import alert_about
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import NoArchiveAnswered
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.vocabulary import State
+from ibi.web.reader import translations
 from tests.conformance.errata.test_e92 import COPY, HOME, ITEM
 from tests.support.deposit_samples import CountedLabels, deposits, draft, put, sources
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages.holders import CopyHolder
-from ibi.resolver.authority import Home, Homes, StandIn
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Redirect
-from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.rules.authority import Home, Homes, StandIn
+from ibi.net.address_guard import AddressGuard
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import Redirect
+from ibi.standard.messages.holders import CopyHolder
+from ibi.standard.reply import Failure
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.raw_archive import REQUEST, http, raw_archive, until
 from tests.support.scripted_archives import archive, body, drive, resolution

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.model.registration import ClaimKind
-from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Redirect
-from ibi.resolver.trace import Failure
+from ibi.membership.model.registration import ClaimKind
+from ibi.membership.rules.authority import ArchiveRef, Home, Homes
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import Redirect
+from ibi.standard.label import parse
+from ibi.standard.reply import Failure
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import archive, body, drive, resolution
 

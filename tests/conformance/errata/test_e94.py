@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import structlog
 
-from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.resolving.standby import KeptRegister, ResolverPresence
-from ibi.services.sites import ResolverSite, StandbySite
-from ibi.signing import PublicKey, SigningKey
-from ibi.web.archive.persistent_urls import PersistentUrls
-from ibi.web.archive.standby import Standby
-from ibi.web.resolver.persistent_url_app import PersistentUrlApp
+from ibi.membership.model.membership import FetchedRegister, OfferedKey, ResolverStanding
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.membership.rules.signed_register import ListedArchive, register_entries, sign_register
+from ibi.reading.delivery.persistent_urls import PersistentUrls
+from ibi.resolver.api.persistent_url_app import PersistentUrlApp
+from ibi.resolver.api.standby import Standby
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.resolver.service.standby import KeptRegister, ResolverPresence
+from ibi.standard.signing import PublicKey, SigningKey
+from ibi.web.sites import ResolverSite, StandbySite
 from tests.support.archive_app import BASE, REP, RESOLVER, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha512
 
-from ibi.web.http.request import repr_digest
+from ibi.web.request import repr_digest
 from tests.support.archive_app import BASE, REP, archive_app, kept
 
 LABEL = "8JMKD3MGP8W/35MME4E"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.archive.related_items import Named, Relatives
-from ibi.languages import LanguageTag
-from ibi.persistent_url import PersistentUrl
+from ibi.items.rules.related_items import Named, Relatives
+from ibi.standard.languages import LanguageTag
+from ibi.standard.persistent_url import PersistentUrl
 from tests.support.claim_world import claim_world
 
 EN, PT = (LanguageTag.parse(tag, registered=True) for tag in ("en", "pt"))

@@ -9,31 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive import life_cycle
-from ibi.cli.rulings import copies_of
-from ibi.federation.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
-from ibi.federation.standing import RegisteredArchive
-from ibi.federation.transfer import TransferRefused
-from ibi.federation.transfer_messages import TransferAcceptance, sign_acceptance
-from ibi.instant import Instant
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.label.search import home_prefix
-from ibi.messages.answers import resolver_service
-from ibi.messages.identification import LabelForms
-from ibi.model.item import Tombstone
-from ibi.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
-from ibi.model.transfer_ledger import ReceiverStage
-from ibi.ports.transfers import PeerRefused
-from ibi.resolver.membership import RegistrationChange, after_inclusion
-from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
-from ibi.signing import PublicKey, SigningKey
-from ibi.storage.sqlite.releases import SqliteChainStore
-from ibi.vocabulary import State
+from ibi.items.model.item import Tombstone
+from ibi.items.rules import life_cycle
+from ibi.items.rules.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
+from ibi.membership.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
+from ibi.membership.rules.membership import RegistrationChange, after_inclusion
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, Label, RepositoryName
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages.answers import resolver_service
+from ibi.standard.messages.identification import LabelForms
+from ibi.standard.signing import PublicKey, SigningKey
+from ibi.standard.vocabulary import State
+from ibi.transfers.cli.rulings import copies_of
+from ibi.transfers.model import ReceiverStage
+from ibi.transfers.ports import PeerRefused
+from ibi.transfers.rules.standing import RegisteredArchive
+from ibi.transfers.rules.transfer import TransferRefused
+from ibi.transfers.rules.transfer_messages import TransferAcceptance, sign_acceptance
+from ibi.transfers.service.release_register import ReleaseNotBelieved, ReleaseRegister
+from ibi.transfers.store.releases import SqliteChainStore
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give, network_keys
-from tests.unit.resolver.test_membership import REGISTERED, REQUEST
+from tests.unit.membership.test_rules_membership import REGISTERED, REQUEST
 
 LOST_AT = Instant(1_800_000_000)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.copies import NotTheOriginal
-from ibi.archive.errors import NotAllowedNow
-from ibi.federation.transfer import TransferRefused
-from ibi.model.item import Item
-from ibi.services.transfers.provenance_check import ProvenanceCheck
-from ibi.vocabulary import State
+from ibi.copies.rules.copies import NotTheOriginal
+from ibi.items.model.item import Item
+from ibi.items.rules.errors import NotAllowedNow
+from ibi.standard.vocabulary import State
+from ibi.transfers.rules.transfer import TransferRefused
+from ibi.transfers.service.provenance_check import ProvenanceCheck
 from tests.support.deposit_samples import deposits, put
 from tests.support.flat_items import replace
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.instant import Instant
-from ibi.label import Ibip, RepositoryName, parse
-from ibi.messages import LabelForms
-from ibi.model.change import FollowedChange, FollowedPage
-from ibi.model.item import Tombstone
-from ibi.model.registration import KnownDeletion
-from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Deleted, Outcome, Redirect
-from ibi.resolver.trace import Failure
-from ibi.services.resolving.feed_following import CopyStatements
-from ibi.vocabulary import State
+from ibi.items.model.change import FollowedChange, FollowedPage
+from ibi.items.model.item import Tombstone
+from ibi.membership.model.registration import KnownDeletion
+from ibi.membership.rules.authority import ArchiveRef, Home, Homes
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.rules.outcome import Deleted, Outcome, Redirect
+from ibi.resolver.service.feed_following import CopyStatements
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, RepositoryName, parse
+from ibi.standard.messages import LabelForms
+from ibi.standard.reply import Failure
+from ibi.standard.vocabulary import State
 from tests.conformance.errata.test_e92 import ALL, COPY, HOME, ITEM, LIAR, knowing
 from tests.support.archive_app import IBIP, REP, archive_app, kept
 from tests.support.flat_items import replace
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.scripted_archives import body, drive, resolution
-from tests.unit.web.archive.test_service import url_request
+from tests.unit.archive.test_service import url_request
 
 LABEL = RepositoryName.parse(ITEM)
 ADDRESS, OWN_INSTANT = "150.163.34.243", HOME.service.labels[0].instant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.model.membership import ArchiveRecord, Membership
+from ibi.membership.model.membership import ArchiveRecord, Membership
 
 
 class MemoryArchiveRecords:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from ibi.label import Label
-from ibi.label.search import home_prefix
-from ibi.messages.holders import CopiesStatement, CopyHolder
-from ibi.model.registration import (
+from ibi.membership.model.registration import (
     DISPUTED,
     NO_SUCCESSION,
     ClaimKind,
@@ -20,7 +17,10 @@ from ibi.model.registration import (
     Ruling,
     Succession,
 )
-from ibi.ports.federation import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.resolver.ports import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.standard.label import Label
+from ibi.standard.label.search import home_prefix
+from ibi.standard.messages.holders import CopiesStatement, CopyHolder
 
 __all__ = ["MemoryBeliefs"]
 

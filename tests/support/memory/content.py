@@ -10,7 +10,7 @@ from threading import Lock
 from types import TracebackType
 from zlib import crc32
 
-from ibi.model.content import (
+from ibi.items.model.content import (
     BlockHasher,
     Bytes,
     Change,
@@ -29,7 +29,7 @@ from ibi.model.content import (
     TakenFile,
     check_tree,
 )
-from ibi.ports.archive_store import (
+from ibi.items.ports.archive_store import (
     ContentChanged,
     ContentExists,
     ContentMissing,
@@ -39,7 +39,7 @@ from ibi.ports.archive_store import (
     SourceRefused,
     UploadDamaged,
 )
-from ibi.storage.ocfl.layout import checked_name
+from ibi.items.store.ocfl.layout import checked_name
 
 __all__ = ["MemoryContent"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-from ibi.ports.archive_store import EVERYTHING, Abandoned
+from ibi.items.ports.archive_store import EVERYTHING, Abandoned
 
 
 class MemoryItemLocks:

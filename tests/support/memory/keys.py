@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from threading import Lock
 
-from ibi.messages.signatures import sign_key_change
-from ibi.signing import KEY_BYTES, PublicKey, SigningKey
+from ibi.standard.messages.signatures import sign_key_change
+from ibi.standard.signing import KEY_BYTES, PublicKey, SigningKey
 
 
 class MemoryKeyStore:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
-from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
-from ibi.accounts.names import fold_name
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.model.account import Invitation, LinkUse, Person, SecondFactor, Session, SignInLink, person_account
+from ibi.people.model.account import Invitation, LinkUse, Person, SecondFactor, Session, SignInLink, person_account
+from ibi.people.rules.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
+from ibi.people.rules.names import fold_name
+from ibi.standard.errors import IbiError
+from ibi.standard.instant import Instant
 
 __all__ = ["MemoryPeople"]
 

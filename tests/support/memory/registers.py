@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ibi.model.membership import ResolverStanding
-from ibi.signing import PublicKey
+from ibi.membership.model.membership import ResolverStanding
+from ibi.standard.signing import PublicKey
 
 __all__ = ["MemoryRegisterStore"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from threading import Lock
 
-from ibi.label import Label
-from ibi.model.registration import Registration
-from ibi.storage.sqlite.registry import as_kept, registration_order, require_free
+from ibi.membership.model.registration import Registration
+from ibi.membership.store.registry import as_kept, registration_order, require_free
+from ibi.standard.label import Label
 
 __all__ = ["MemoryRegistry"]
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import islice
 from time import time
 
-from ibi.archive.search import FIELDS, Entry, count_facets, day_word, entry_of, meets
-from ibi.archive.search_terms import Group, Term, Terms, is_met, read_terms
-from ibi.archive.spelling import correct, is_near, one_edit
-from ibi.model.item import Item
-from ibi.model.search import ENOUGH, FacetCounts, ListPlace, Order, SearchPage, SearchQuery
-from ibi.ports.catalog import Catalog
+from ibi.items.model.item import Item
+from ibi.items.model.search import ENOUGH, FacetCounts, ListPlace, Order, SearchPage, SearchQuery
+from ibi.items.ports.catalog import Catalog
+from ibi.items.rules.search import FIELDS, Entry, count_facets, day_word, entry_of, meets
+from ibi.items.rules.search_terms import Group, Term, Terms, is_met, read_terms
+from ibi.items.rules.spelling import correct, is_near, one_edit
 
 __all__ = ["MemorySearch"]
 

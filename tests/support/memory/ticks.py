@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from ibi.instant import Instant
-from ibi.minting.errors import IdentityMissing
-from ibi.minting.mint_log import (
+from ibi.minting.model import BatchShare, LabelBatch, Span, TickState
+from ibi.minting.ports import KEY_LIFETIME, Remembered, TickChange
+from ibi.minting.rules.errors import IdentityMissing
+from ibi.minting.rules.mint_log import (
     GENESIS,
     Kind,
     LogEntry,
@@ -21,8 +22,9 @@ from ibi.minting.mint_log import (
     mint_entry,
     resumed_clock,
 )
-from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
-from ibi.ports.clocks import KEY_LIFETIME, Clocks, Remembered, TickChange
+from ibi.standard.clock_reading import Clocks
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["MemoryTicks"]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
-from ibi.accounts.errors import TokenExists
-from ibi.instant import Instant
-from ibi.model.account import Token
+from ibi.people.model.account import Token
+from ibi.people.rules.errors import TokenExists
+from ibi.standard.instant import Instant
 
 __all__ = ["MemoryTokens"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.profile import ArchiveUrls, encoded_path
+from ibi.archive.rules.profile import ArchiveUrls, encoded_path
 from tests.properties.item_strategies import paths
 from tests.support.standards_archives import forms, item
 

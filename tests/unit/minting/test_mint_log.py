@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.clock import SECOND, Granularity
-from ibi.instant import Instant
-from ibi.minting.errors import IdentityChanged
-from ibi.minting.mint_log import (
+from ibi.minting.model import BatchShare, LabelBatch, Span, TickState
+from ibi.minting.rules.errors import IdentityChanged
+from ibi.minting.rules.mint_log import (
     GENESIS,
     LogBroken,
     LogEntry,
@@ -24,7 +23,9 @@ from ibi.minting.mint_log import (
     resumed_clock,
     verify,
 )
-from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
+from ibi.standard.clock import SECOND, Granularity
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")

@@ -8,11 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from ibi.clock import MINUTE, SECOND, Granularity
-from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import Ibip, parse
-from ibi.minting.errors import (
+from ibi.minting.model import BatchShare, Gap, LabelBatch, MintRequest, Span, TickState
+from ibi.minting.rules.errors import (
     ClockBeforeBuild,
     ClockBehind,
     ClockJumped,
@@ -20,7 +17,7 @@ from ibi.minting.errors import (
     InvalidCount,
     QueueTooLong,
 )
-from ibi.minting.minter import (
+from ibi.minting.rules.minter import (
     FINEST,
     MAX_COUNT,
     Decision,
@@ -32,7 +29,12 @@ from ibi.minting.minter import (
     decide,
     with_accepted_clock,
 )
-from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, Span, TickState
+from ibi.standard.clock import MINUTE, SECOND, Granularity
+from ibi.standard.clock_reading import Reading
+from ibi.standard.errors import IbiError
+from ibi.standard.identity import Identity
+from ibi.standard.instant import Instant
+from ibi.standard.label import Ibip, parse
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ibi.label import parse
-from ibi.messages import UrlRequest
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import LoopDetected, Redirect
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import LoopDetected, Redirect
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.label import parse
+from ibi.standard.messages import UrlRequest
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import Answer, KnownHolder, Script, archive, body, drive, give, resolution, resolve
 
 ITEM, NEXT, LATER = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00", "lab.br/arq/2011/01.01.00.00"

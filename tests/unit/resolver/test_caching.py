@@ -6,17 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ibi.label import parse
-from ibi.label.search import home_prefix
-from ibi.language_choice import preferences
-from ibi.messages import ip_addresses
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
-from ibi.resolver.answers import Match
-from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.basis import Basis
-from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, OutcomeKey
-from ibi.resolver.outcome import (
+from ibi.membership.rules.authority import ArchiveRef, Home, Homes
+from ibi.resolver.rules.answers import Match
+from ibi.resolver.rules.basis import Basis
+from ibi.resolver.rules.caching import LONGEST, NEGATIVE_AGE, Cache, OutcomeKey
+from ibi.resolver.rules.outcome import (
     Deleted,
     LoopDetected,
     Missing,
@@ -29,7 +23,13 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     Silence,
 )
-from ibi.resolver.outcome import redirect as made
+from ibi.resolver.rules.outcome import redirect as made
+from ibi.standard.label import parse
+from ibi.standard.label.search import home_prefix
+from ibi.standard.language_choice import preferences
+from ibi.standard.messages import ip_addresses
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 from tests.support.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.resolver.outcome import Deleted, Missing, RelatedItemMissing
+from ibi.resolver.rules.outcome import Deleted, Missing, RelatedItemMissing
+from ibi.standard.label import parse
 from tests.support.scripted_archives import KnownHolder, archive, body, resolve
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"

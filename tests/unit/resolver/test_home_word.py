@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from ibi.label import Label, parse
-from ibi.messages import LabelForms, UrlRequest
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef, StandIn, Word, chain_after
-from ibi.resolver.outcome import (
+from ibi.membership.rules.authority import ArchiveRef, StandIn, Word, chain_after
+from ibi.resolver.rules.outcome import (
     Deleted,
     Missing,
     NoArchiveAnswered,
@@ -25,10 +22,14 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
     Unsettled,
 )
-from ibi.resolver.policy import Policy
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure, Verdict
+from ibi.resolver.rules.policy import Policy
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.resolver.rules.trace import Verdict
+from ibi.standard.label import Label, parse
+from ibi.standard.messages import LabelForms, UrlRequest
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import CLIENTS, KnownHolder, archive, body, read, resolution
 
 ITEM, NEXT = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import UrlRequest
-from ibi.resolver.outcome import Missing, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.rules.outcome import Missing, Outcome, Redirect, RelatedItemMissing
+from ibi.standard.messages import UrlRequest
 from tests.support.scripted_archives import archive, body, resolve
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Redirect, RelatedItemMissing
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import Redirect, RelatedItemMissing
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import archive, body, give, resolution
 
 OLD, NEW = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"

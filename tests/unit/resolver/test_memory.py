@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibi.label import parse
-from ibi.messages import LabelForms
-from ibi.ports.federation import HOLDER_AGE
-from ibi.resolver.authority import ArchiveRef, Homes, LabelAuthority
-from ibi.resolver.memory import PROVISIONAL_AGE, Memory
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.membership.rules.authority import ArchiveRef, Homes, LabelAuthority
+from ibi.resolver.ports import HOLDER_AGE
+from ibi.resolver.rules.memory import PROVISIONAL_AGE, Memory
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
+from ibi.standard.reply import Failure
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import Answer, Script, archive, body, drive, resolution
 

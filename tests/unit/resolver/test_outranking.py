@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import UrlRequest
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.trace import Outranking, Report, Verdict
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.trace import Outranking, Report, Verdict
+from ibi.standard.label import parse
+from ibi.standard.messages import UrlRequest
 from tests.support.scripted_archives import KnownHolder, Script, archive, body, drive, resolution
 
 ITEM, NEXT = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import LabelForms, parse_url_list
-from ibi.pairs import Pairs
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
-from ibi.resolver.policy import (
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
+from ibi.resolver.rules.policy import (
     RULES,
     ArchiveClaim,
     Policy,
@@ -19,6 +16,9 @@ from ibi.resolver.policy import (
     is_on_a_declared_host,
     speaks_for_itself,
 )
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms, parse_url_list
+from ibi.standard.pairs import Pairs
 from tests.foreign.archive import ibip_of
 from tests.support.scripted_archives import archive, body, drive, resolution, resolve
 

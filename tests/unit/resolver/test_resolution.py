@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
-from ibi.messages import State
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import (
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import (
     Missing,
     NoArchiveAnswered,
     NotFound,
@@ -16,9 +14,12 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.resolver.question import Asking
-from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure, Verdict
+from ibi.resolver.rules.question import Asking
+from ibi.resolver.rules.resolution import Resolution
+from ibi.resolver.rules.trace import Verdict
+from ibi.standard.label import parse
+from ibi.standard.messages import State
+from ibi.standard.reply import Failure
 from tests.support.scripted_archives import KnownHolder, archive, body, give, resolution, resolve
 
 LABEL, NEXT = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "sid.inpe.br/mtc-m19/2014/01.01.00.00"

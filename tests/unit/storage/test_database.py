@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from ibi.storage.connection import Connection, connect
 from ibi.storage.database import (
     POSTGRESQL,
     SQLITE,
@@ -15,7 +16,6 @@ from ibi.storage.database import (
     run_migration,
     upsert,
 )
-from ibi.storage.sqlite.connection import Connection, connect
 
 
 def open_database(place: Path) -> Connection:

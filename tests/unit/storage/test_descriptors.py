@@ -46,12 +46,12 @@ def test_other_errors_are_left_to_those_who_know_them(error: Exception) -> None:
 
 PROGRAM = """
 import json, os, resource, sys
-from ibi.instant import Instant
-from ibi.model.content import Bytes, Change
+from ibi.standard.instant import Instant
+from ibi.items.model.content import Bytes, Change
 from ibi.storage.machine import are_exhausted, raise_limit
-from ibi.ports.errors import StorageError
-from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.tokens import SqliteTokens
+from ibi.standard.storage_errors import StorageError
+from ibi.items.store.ocfl.store import OcflStore
+from ibi.people.store.tokens import SqliteTokens
 from pathlib import Path
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 128))

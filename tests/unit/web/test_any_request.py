@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ibi.model.account import Scope
+from ibi.people.model.account import Scope
 from tests.support.asgi_client import ask
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import add_token, minting_app

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ibi.model.account import Role, Scope
+from ibi.people.model.account import Role, Scope
 from tests.support.asgi_client import Answer, ask
 from tests.support.depositing_person import DepositingPerson
 from tests.support.memory.people import MemoryPeople

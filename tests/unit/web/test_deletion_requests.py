@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ibi.archive.drafts import deletion_id
-from ibi.label import RepositoryName, parse
-from ibi.model.account import Role, Scope
-from ibi.model.draft import Review, ReviewEntry
-from ibi.model.item import Item
-from ibi.services.drafts.ledger import Depositor
-from ibi.vocabulary import State
+from ibi.deposits.model import Review, ReviewEntry
+from ibi.deposits.rules.drafts import deletion_id
+from ibi.deposits.service.ledger import Depositor
+from ibi.items.model.item import Item
+from ibi.people.model.account import Role, Scope
+from ibi.standard.label import RepositoryName, parse
+from ibi.standard.vocabulary import State
 from tests.support.asgi_client import Answer, ask
 from tests.support.depositing_person import DepositingPerson
 from tests.support.flat_items import replace

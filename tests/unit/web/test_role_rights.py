@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 import pytest
 from argon2 import PasswordHasher
 
-from ibi.accounts.sign_in import RANDOM_BYTES, csrf_of, new_session
-from ibi.model.account import ROLE_SCOPE, ROLE_SCOPES, AuditEntry, Person, Role, Scope, person_account
-from ibi.services.accounts.account_admin import LocalTokenAdmin
-from ibi.services.accounts.refusals import LINES_OF_NETWORK, REFUSE, STRANGER
-from ibi.services.accounts.secret_hasher import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.web.pages.reader import SESSION_COOKIE
+from ibi.people.model.account import ROLE_SCOPE, ROLE_SCOPES, AuditEntry, Person, Role, Scope, person_account
+from ibi.people.rules.sign_in import RANDOM_BYTES, csrf_of, new_session
+from ibi.people.service.account_admin import LocalTokenAdmin
+from ibi.people.service.refusals import LINES_OF_NETWORK, REFUSE, STRANGER
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.service.sign_in import SignIn
+from ibi.web.reader import SESSION_COOKIE
 from tests.support.archive_app import NOW
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.people import MemoryPeople
@@ -38,7 +38,7 @@ from tests.support.rights_cells import (
     cells,
 )
 from tests.support.set_clocks import SetClocks
-from tests.unit.web.api.test_rights import ELSEWHERE, attempt, attempt_draft
+from tests.unit.web.test_rights import ELSEWHERE, attempt, attempt_draft
 
 NAMES = {Role.READER: "Rui Leitão", Role.DEPOSITOR: "João Ávila", Role.LIBRARIAN: "王小明", Role.ADMIN: "Наталья"}
 FORM = "application/x-www-form-urlencoded"

@@ -13,28 +13,28 @@ import pytest
 import structlog
 from argon2 import PasswordHasher
 
-from ibi.accounts.sign_in import RANDOM_BYTES, new_session
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.label import Label
-from ibi.model.account import Person, Role, Scope
-from ibi.model.content import Bytes, Change
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import Memory
-from ibi.services.accounts.secret_hasher import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.services.items.searching import Searching
-from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.belief_report import BeliefReport
-from ibi.services.resolving.resolution_runner import ArchiveDirectory
-from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.sites import ResolverSite
-from ibi.storage.sqlite.usage import MemoryUsageLog
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.gateways import Gateways, LocalArchive
-from ibi.web.http.errors import log_untold
-from ibi.web.pages.reader import SESSION_COOKIE
-from ibi.web.pages.rendering import SiteFacts, static_url
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls
+from ibi.items.model.content import Bytes, Change
+from ibi.items.service.searching import Searching
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.net.address_guard import AddressGuard
+from ibi.people.model.account import Person, Role, Scope
+from ibi.people.rules.sign_in import RANDOM_BYTES, new_session
+from ibi.people.service.secret_hasher import SecretHasher
+from ibi.people.service.sign_in import SignIn
+from ibi.resolver.client.gateways import Gateways, LocalArchive
+from ibi.resolver.rules.memory import Memory
+from ibi.resolver.service.acknowledgments import Acknowledgments
+from ibi.resolver.service.belief_report import BeliefReport
+from ibi.resolver.service.resolution_runner import ArchiveDirectory
+from ibi.resolver.service.resolver_service import ResolverService
+from ibi.standard.label import Label
+from ibi.usage.store import MemoryUsageLog
+from ibi.web.errors import log_untold
+from ibi.web.reader import SESSION_COOKIE
+from ibi.web.rendering import SiteFacts, static_url
+from ibi.web.sites import ResolverSite
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, SERVICE, kept
 from tests.support.membership_app import MembershipApp
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ibi
 from ibi import Ibip, Instant, RepositoryName
-from ibi.label.generate import mount_prefix_of_ibip, mount_suffix_of_ibip, mount_suffix_of_repository_name
+from ibi.standard.label.generate import mount_prefix_of_ibip, mount_suffix_of_ibip, mount_suffix_of_repository_name
 
 INSTANT = Instant(1234806360)
 

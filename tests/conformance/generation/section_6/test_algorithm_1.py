@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import InvalidLabel
-from ibi.label.generate import mount_prefix_of_repository_name
+from ibi.standard.label.generate import mount_prefix_of_repository_name
 
 
 def test_a_prefix_parts_the_first_word_from_the_subdomain() -> None:

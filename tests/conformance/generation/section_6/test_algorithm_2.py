@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import Instant
-from ibi.label.generate import mount_suffix_of_repository_name
+from ibi.standard.label.generate import mount_suffix_of_repository_name
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ibi
 from ibi import Instant, RepositoryName
-from ibi.label.generate import (
+from ibi.standard.label.generate import (
     mount_prefix_of_repository_name,
     mount_repository_name,
     mount_suffix_of_repository_name,

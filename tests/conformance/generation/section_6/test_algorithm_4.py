@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ibi import Instant
-from ibi.clock import MINUTE, SECOND, Granularity, next_tick
+from ibi.standard.clock import MINUTE, SECOND, Granularity, next_tick
 
 TENTH = Granularity.parse("0.1")
 HUNDREDTH = Granularity.parse("0.01")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from ibi import Instant
-from ibi.clock import SECOND, Tick, next_tick
-from ibi.label.generate import mount_suffix_of_repository_name
+from ibi.standard.clock import SECOND, Tick, next_tick
+from ibi.standard.label.generate import mount_suffix_of_repository_name
 
 
 class Row(NamedTuple):

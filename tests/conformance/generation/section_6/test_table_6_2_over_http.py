@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from ibi import Instant, parse
-from ibi.clock import SECOND
-from ibi.minting.minter import Rules
+from ibi.minting.rules.minter import Rules
+from ibi.standard.clock import SECOND
 from tests.conformance.generation.section_6.test_table_6_2 import ROWS, Row
 from tests.support.minting_app import ONE, made
 from tests.support.running_server import running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import InvalidLabel
-from ibi.label.generate import mount_prefix_of_ibip
+from ibi.standard.label.generate import mount_prefix_of_ibip
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi import Instant, InvalidLabel
-from ibi.label.generate import mount_suffix_of_ibip
+from ibi.standard.label.generate import mount_suffix_of_ibip
 
 BEGINNING = Instant.parse("1995-08-01T00:00:00Z")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ibi
 from ibi import Ibip, Instant
-from ibi.label.generate import mount_ibip, mount_prefix_of_ibip, mount_suffix_of_ibip
+from ibi.standard.label.generate import mount_ibip, mount_prefix_of_ibip, mount_suffix_of_ibip
 
 
 def test_prefix_and_suffix_are_joined_by_a_slash() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label.grammar import IPV4, IPV6, convert_to_decimal
+from ibi.standard.label.grammar import IPV4, IPV6, convert_to_decimal
 
 
 def test_an_ipv4_address_is_a_number_in_base_11() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label.grammar import IBIP, convert_from_decimal, convert_to_decimal, decode_ibip, encode_ibip
+from ibi.standard.label.grammar import IBIP, convert_from_decimal, convert_to_decimal, decode_ibip, encode_ibip
 
 ROWS = [
     (1, "3"),

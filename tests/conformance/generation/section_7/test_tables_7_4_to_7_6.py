@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.label.grammar import IBIP, IPV4, IPV6
+from ibi.standard.label.grammar import IBIP, IPV4, IPV6
 
 TABLE_7_4 = "0 1 2 3 4 5 6 7 8 9 .".split()
 TABLE_7_5 = "0 1 2 3 4 5 6 7 8 9 a b c d e f :".split()

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ibi.languages import COUNTRIES, LANGUAGES, LanguageTag
+from ibi.standard.languages import COUNTRIES, LANGUAGES, LanguageTag
 
 # As printed: `sk` stands twice
 LANGUAGE_RULE = """

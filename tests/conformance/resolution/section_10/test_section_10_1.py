@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.messages import (
+from ibi.standard.label import parse
+from ibi.standard.messages import (
     Acknowledgment,
     Notice,
     ServiceSubject,
@@ -13,7 +13,7 @@ from ibi.messages import (
     parse_answer,
     parse_request,
 )
-from ibi.pairs import Pairs
+from ibi.standard.pairs import Pairs
 
 BASE = "http://mtc-m16c.sid.inpe.br/sid.inpe.br/mtc-m18@80/2008/03.17.15.17"
 REQUEST = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ibi.archive.answer import answer, filter_url_list
-from ibi.messages.identification import UrlKeys
-from ibi.relation import Relation
+from ibi.archive.rules.answer import answer, filter_url_list
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.relation import Relation
 from tests.support.standards_archives import CCSDS_650, MTC_M16C, MTC_M16D, NOW
 
 REQUEST = (

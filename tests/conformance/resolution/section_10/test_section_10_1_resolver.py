@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.language_choice import preferences
-from ibi.messages import LabelForms, ip_addresses, parse_url_list
-from ibi.pairs import Pairs
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Redirect
-from ibi.resolver.resolution import Resolution
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import Redirect
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.label import parse
+from ibi.standard.language_choice import preferences
+from ibi.standard.messages import LabelForms, ip_addresses, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.persistent_url import PersistentUrl
 
 SERVICE_C, SERVICE_D = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17", "sid.inpe.br/mtc-m19@80/2009/08.21.17.02"
 ARCHIVES = (

@@ -5,10 +5,18 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.messages import Acknowledgment, LabelForms, UrlList, UrlRequest, ip_addresses, parse_request, parse_url_list
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.standard.label import parse
+from ibi.standard.messages import (
+    Acknowledgment,
+    LabelForms,
+    UrlList,
+    UrlRequest,
+    ip_addresses,
+    parse_request,
+    parse_url_list,
+)
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 
 FIRST_REQUEST = (
     "clientinformation.ipaddress=172.16.44.200%20150.163.68.1&"

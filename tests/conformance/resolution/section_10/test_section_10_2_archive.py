@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibi.archive.answer import answer, filter_url_list
-from ibi.messages.identification import UrlKeys
-from ibi.relation import Relation
+from ibi.archive.rules.answer import answer, filter_url_list
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.relation import Relation
 from tests.support.standards_archives import CCSDS_650, MTC_M16C, NOW
 
 NEXT = "sid.inpe.br/mtc-m18/2012/07.12.18.08"
@@ -65,7 +65,7 @@ def test_the_second_request_is_answered_so_but_for_the_key() -> None:
 
 
 def test_the_key_of_the_second_answer_speaks_for_the_next_edition() -> None:
-    from ibi.messages import UrlKey
+    from ibi.standard.messages import UrlKey
 
     known = KEYS.check(UrlKey(ask(NEXT).rpartition(b" ")[2].decode()), NOW.seconds)
     assert known is not None

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.messages import ArchiveProtocol, UrlRequest, ip_addresses, parse_request, resolver_service, service_url
+from ibi.standard.label import parse
+from ibi.standard.messages import (
+    ArchiveProtocol,
+    UrlRequest,
+    ip_addresses,
+    parse_request,
+    resolver_service,
+    service_url,
+)
 
 BASE = "http://mtc-m16d.sid.inpe.br/sid.inpe.br/mtc-m19@80/2009/08.21.17.02"
 PAIRS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import decode_value, encode_value
+from ibi.standard.messages import decode_value, encode_value
 
 TABLE = {" ": "%20", "%": "%25", "&": "%26", "+": "%2B", "=": "%3D", "?": "%3F"}
 

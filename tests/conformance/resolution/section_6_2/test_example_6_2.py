@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ibi.instant import Instant
-from ibi.messages import ContentType, LabelForms, State, UrlEntry, UrlKey, UrlList, parse_url_list
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.standard.instant import Instant
+from ibi.standard.messages import ContentType, LabelForms, State, UrlEntry, UrlKey, UrlList, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 
 BODY = "\r\n".join(
     [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.archive.answer import filter_url_list
-from ibi.relation import Relation
+from ibi.archive.rules.answer import filter_url_list
+from ibi.standard.relation import Relation
 from tests.support.standards_archives import MTC_M16D, REPORT
 
 BODY = "\r\n".join(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidPairs
-from ibi.pairs import Pairs
+from ibi.standard.errors import InvalidPairs
+from ibi.standard.pairs import Pairs
 
 # caractere = %x21-7A | %x7C | %x7E
 ALPHABET = [chr(code) for code in (*range(0x21, 0x7B), 0x7C, 0x7E)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.messages import ErrorAnswer, Notice, UrlList, parse_url_list
-from ibi.pairs import Pairs, Value, decode_leniently, encoded_word
+from ibi.standard.messages import ErrorAnswer, Notice, UrlList, parse_url_list
+from ibi.standard.pairs import Pairs, Value, decode_leniently, encoded_word
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, FIRST_ANSWER, SECOND_ANSWER
 
 TCLSH = shutil.which("tclsh")

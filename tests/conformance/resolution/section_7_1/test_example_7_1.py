@@ -5,9 +5,9 @@ from __future__ import annotations
 from email import message_from_bytes
 from email.policy import default
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import RegistrationKey, RegistrationMail
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import RegistrationKey, RegistrationMail
 
 CONTENT = """\
 IBI do serviço de Arquivo:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.messages import RegistrationKey, UrlKey
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import RegistrationKey, UrlKey
 
 KINDS = pytest.mark.parametrize("kind", [RegistrationKey, UrlKey])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import Answer, Confirmation, ExclusionStatus, InclusionStatus, ServiceSubject, parse_answer
-from ibi.pairs import Pairs
+from ibi.standard.messages import Answer, Confirmation, ExclusionStatus, InclusionStatus, ServiceSubject, parse_answer
+from ibi.standard.pairs import Pairs
 
 CONSTANTS = [
     (ServiceSubject.INCLUSION_CONFIRMATION_REQUEST, Confirmation(), b"confirmation yes"),

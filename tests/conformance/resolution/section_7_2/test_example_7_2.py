@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.messages import (
+from ibi.standard.label import parse
+from ibi.standard.messages import (
     ArchiveProtocol,
     InclusionRequest,
     RegistrationKey,

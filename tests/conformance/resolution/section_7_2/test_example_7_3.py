@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ibi.messages import ExclusionRequest, InclusionRequest, ServiceSubject, parse_request, resolver_service, subject_of
+from ibi.standard.messages import (
+    ExclusionRequest,
+    InclusionRequest,
+    ServiceSubject,
+    parse_request,
+    resolver_service,
+    subject_of,
+)
 
 PAIRS = [
     "servicesubject=exclusionRequest",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.label import parse
-from ibi.messages import InclusionConfirmationRequest, parse_request
+from ibi.standard.label import parse
+from ibi.standard.messages import InclusionConfirmationRequest, parse_request
 
 URL = "http://mtc-m21.sid.inpe.br/sid.inpe.br/mtc-m21/2012/06.05.15.34.39?servicesubject=inclusionConfirmationRequest"
 

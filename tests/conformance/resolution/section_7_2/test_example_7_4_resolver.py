@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_http import ArchiveHttp
+from ibi.membership.client.archive_http import ArchiveHttp
+from ibi.net.address_guard import AddressGuard
 from tests.support.membership_app import REP, MembershipApp, query
 from tests.support.raw_archive import raw_archive
 

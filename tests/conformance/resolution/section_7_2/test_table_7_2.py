@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.messages import ArchiveProtocol, MissingPair, MissingSubject, RepeatedPair, parse_request
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import ArchiveProtocol, MissingPair, MissingSubject, RepeatedPair, parse_request
 
 PAIRS = {
     "servicesubject": "inclusionRequest",

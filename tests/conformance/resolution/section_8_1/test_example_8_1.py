@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import Ibip, RepositoryName
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
+from ibi.standard.label import Ibip, RepositoryName
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 
 IBIPS = ["8JMKD3MGP8W/35MME4E", "8JMKD3MGP8W/35MMLL8", "LK47B6W/362SFKH"]
 REPOSITORY_NAME = "iconet.com.br/banon/2009/09.09.22.01"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Metadata, Relation
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Metadata, Relation
 
 
 def test_a_colon_asks_for_metadata_in_a_free_format() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.languages import LanguageTag
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation, Translation
+from ibi.standard.languages import LanguageTag
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation, Translation
 
 
 def test_a_plus_asks_for_the_translation_that_the_reader_prefers() -> None:

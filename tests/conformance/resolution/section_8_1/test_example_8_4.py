@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import LastEdition, Metadata, Relation
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import LastEdition, Metadata, Relation
 
 
 def test_an_exclamation_mark_asks_for_the_last_edition() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.persistent_url import PersistentUrl
 
 URL = "http://urlib.net/8JMKD3MGP8W/35MMLL8?ibiurl.verblist=GetLastEdition+GetMetadata(oai_dc)"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 
 URL = "http://urlib.net/LK47B6W/362SFKH?ibiurl.verblist=GetFileList"
 

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from ibi.errors import InvalidRelation
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
+from ibi.standard.errors import InvalidRelation
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import LastEdition, Metadata, Relation, Step, Translation
 
 U, T, M = LastEdition(), Translation(), Metadata()
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from ibi.archive.answer import answer
-from ibi.archive.profile import ArchiveProfile
-from ibi.languages import LanguageTag
-from ibi.messages import LabelForms, UrlRequest
-from ibi.messages.identification import UrlKeys
-from ibi.model.item import Item
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Missing, Redirect, RelatedItemMissing
+from ibi.archive.rules.answer import answer
+from ibi.archive.rules.profile import ArchiveProfile
+from ibi.items.model.item import Item
+from ibi.membership.rules.authority import ArchiveRef
+from ibi.resolver.rules.outcome import Missing, Redirect, RelatedItemMissing
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import LabelForms, UrlRequest
+from ibi.standard.messages.identification import UrlKeys
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.scripted_archives import Script, archive, resolve
 from tests.support.standards_archives import NOW, UrlibUrls, forms, item

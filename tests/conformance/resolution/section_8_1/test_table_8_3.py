@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidPersistentUrl
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import LastEdition, Relation
+from ibi.standard.errors import InvalidPersistentUrl
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import LastEdition, Relation
 
 ITEM = "http://urlib.net/LK47B6W/362SFKH"
 

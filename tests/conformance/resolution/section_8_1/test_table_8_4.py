@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidRelation
-from ibi.languages import LanguageTag
-from ibi.relation import LastEdition, Metadata, Relation, Translation, VerbList
+from ibi.standard.errors import InvalidRelation
+from ibi.standard.languages import LanguageTag
+from ibi.standard.relation import LastEdition, Metadata, Relation, Translation, VerbList
 
 
 def test_the_example_of_the_table_is_read() -> None:

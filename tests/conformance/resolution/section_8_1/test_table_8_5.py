@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
+from ibi.standard.persistent_url import PersistentUrl
+from ibi.standard.relation import Relation
 
 ITEM = "http://urlib.net/8JMKD3MGP8W/35MMLL8"
 

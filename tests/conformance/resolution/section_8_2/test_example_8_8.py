@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.persistent_url import PersistentUrl
+from ibi.standard.persistent_url import PersistentUrl
 
 URL = PersistentUrl.parse(
     "http://urlib.net/LK47B6W/362SFKH+?ibiurl.requireditemstatus=Original&ibiurl.verblist=GetMetadata"

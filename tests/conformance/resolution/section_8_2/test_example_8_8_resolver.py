@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ibi.language_choice import preferences
-from ibi.messages import ip_addresses
-from ibi.persistent_url import PersistentUrl
-from ibi.resolver.outcome import OriginalNotFound, Redirect
-from ibi.resolver.resolution import Resolution
+from ibi.resolver.rules.outcome import OriginalNotFound, Redirect
+from ibi.resolver.rules.resolution import Resolution
+from ibi.standard.language_choice import preferences
+from ibi.standard.messages import ip_addresses
+from ibi.standard.persistent_url import PersistentUrl
 from tests.support.scripted_archives import archive, body, drive
 
 URL = "http://urlib.net/LK47B6W/362SFKH+?ibiurl.requireditemstatus=Original&ibiurl.verblist=GetMetadata"

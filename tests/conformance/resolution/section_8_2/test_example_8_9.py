@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibi.label import parse
-from ibi.messages import Acknowledgment, ContentType, LabelForms, State, UrlKey, ip_addresses, parse_request
+from ibi.standard.label import parse
+from ibi.standard.messages import Acknowledgment, ContentType, LabelForms, State, UrlKey, ip_addresses, parse_request
 
 PAIRS = [
     "servicesubject=acknowledgment",

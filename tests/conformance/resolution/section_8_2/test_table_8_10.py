@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.messages import ip_addresses, parse_request
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import ip_addresses, parse_request
 
 QUERY = "servicesubject=urlRequest&parsedibiurl.ibi=LK47B6W/362SFKH&clientinformation.ipaddress="
 

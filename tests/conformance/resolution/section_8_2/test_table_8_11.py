@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.messages import Acknowledgment, ContentType, MissingPair, State, parse_request
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import Acknowledgment, ContentType, MissingPair, State, parse_request
 
 PAIRS = {
     "servicesubject": "acknowledgment",

@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.label import parse
-from ibi.messages import MissingPair, UrlRequest, ip_addresses, parse_request
-from ibi.relation import Relation
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.label import parse
+from ibi.standard.messages import MissingPair, UrlRequest, ip_addresses, parse_request
+from ibi.standard.relation import Relation
 
 LEAST = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=LK47B6W/362SFKH"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import answer, static_answer
-from ibi.errors import InvalidMessage
-from ibi.messages import (
+from ibi.archive.rules.answer import answer, static_answer
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.messages import (
     Acknowledgment,
     InclusionConfirmationRequest,
     MissingSubject,
@@ -19,9 +19,9 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
-from ibi.messages.holders import NOT_FINAL_FIELD
-from ibi.messages.identification import UrlKeys
-from ibi.pairs import Pairs
+from ibi.standard.messages.holders import NOT_FINAL_FIELD
+from ibi.standard.messages.identification import UrlKeys
+from ibi.standard.pairs import Pairs
 from tests.support.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
 
 KEYS = UrlKeys(b"s" * 32)

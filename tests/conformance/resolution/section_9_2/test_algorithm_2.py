@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ibi.archive import life_cycle
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import Deletion, UrlList
-from ibi.relation import Relation
+from ibi.items.rules import life_cycle
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import Deletion, UrlList
+from ibi.standard.relation import Relation
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.standards_archives import CCSDS_643, CCSDS_650, MTC_M16C, MTC_M16D, REPORT, StandardsArchive
 

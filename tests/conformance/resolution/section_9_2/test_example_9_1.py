@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages import RepeatedPair, value_of
+from ibi.standard.messages import RepeatedPair, value_of
 
 QS = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import ContentType, LabelForms, State, UrlEntry, UrlList, parse_url_list
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import ContentType, LabelForms, State, UrlEntry, UrlList, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 
 BODY = Path(__file__).with_name("example_9_2.txt").read_bytes()
 QUALIFIERS = [

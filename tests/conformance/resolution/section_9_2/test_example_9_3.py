@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.archive.answer import filter_url_list
-from ibi.messages import parse_url_list
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.archive.rules.answer import filter_url_list
+from ibi.standard.messages import parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 from tests.support.standards_archives import CCSDS_643, MTC_M16C
 
 EXAMPLE_9_2 = Path(__file__).with_name("example_9_2.txt").read_bytes()

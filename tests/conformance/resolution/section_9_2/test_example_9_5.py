@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.languages import LanguageTag
-from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
+from ibi.standard.languages import LanguageTag
+from ibi.standard.relation import LastEdition, Metadata, Relation, Step, Translation
 
 PT_BR, EN = Translation(LanguageTag("pt", "BR")), Translation(LanguageTag("en"))
 

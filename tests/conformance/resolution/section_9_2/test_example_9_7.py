@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.pairs import Pairs
+from ibi.standard.pairs import Pairs
 from tests.support.standards_archives import MTC_M16D, REPORT
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.messages import Deletion, LabelForms, MissingPair, UrlEntry, UrlList, parse_url_list
-from ibi.pairs import Pairs
-from ibi.relation import Relation
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.messages import Deletion, LabelForms, MissingPair, UrlEntry, UrlList, parse_url_list
+from ibi.standard.pairs import Pairs
+from ibi.standard.relation import Relation
 
 ARCHIVE = b"""\
 archiveaddress marte.sid.inpe.br

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive import life_cycle
-from ibi.archive.answer import assemble_url_list
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
-from ibi.instant import Instant
-from ibi.label import parse
-from ibi.languages import LanguageTag
-from ibi.messages import State, UrlList, UrlRequest, ip_addresses
-from ibi.model.item import Item
-from ibi.model.visibility import Visibility, network
+from ibi.archive.rules.answer import assemble_url_list
+from ibi.archive.rules.profile import ArchiveProfile, ArchiveUrls, Reader
+from ibi.items.model.item import Item
+from ibi.items.model.visibility import Visibility
+from ibi.items.rules import life_cycle
+from ibi.standard.instant import Instant
+from ibi.standard.label import parse
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import State, UrlList, UrlRequest, ip_addresses
+from ibi.standard.networks import network
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.flat_items import replace
 from tests.support.standards_archives import NOW, StandardsArchive, forms, item

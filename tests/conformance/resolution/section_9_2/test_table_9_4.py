@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.errors import InvalidMessage
-from ibi.label import parse
-from ibi.messages import LabelForms
+from ibi.standard.errors import InvalidMessage
+from ibi.standard.label import parse
+from ibi.standard.messages import LabelForms
 
 REP = "rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
 IBIP = "ibip 8JMKD3MGP7W/3EPGUE5"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.errors import InvalidRelation
-from ibi.languages import LanguageTag
-from ibi.relation import LastEdition, Metadata, Relation, Translation
+from ibi.standard.errors import InvalidRelation
+from ibi.standard.languages import LanguageTag
+from ibi.standard.relation import LastEdition, Metadata, Relation, Translation
 
 QUALIFIED = ("contenttype", "ibi", "state", "timestamp", "url")
 NOT_RELATIONS = (".archiveservice", ".nextedition", ".platformsoftware")

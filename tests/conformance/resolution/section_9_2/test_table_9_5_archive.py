@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, every_relation
-from ibi.languages import LanguageTag
-from ibi.messages import UrlList
-from ibi.relation import Relation
+from ibi.archive.rules.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, every_relation
+from ibi.standard.languages import LanguageTag
+from ibi.standard.messages import UrlList
+from ibi.standard.relation import Relation
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.standards_archives import StandardsArchive, forms, item
 

@@ -1,1 +1,0 @@
-"""Accounts and their rights. The package has no clock, no randomness and no store of its own."""

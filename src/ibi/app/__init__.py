@@ -1,0 +1,1 @@
+"""The composition of all parts of a server."""

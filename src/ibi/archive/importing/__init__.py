@@ -1,1 +1,0 @@
-"""Readers for records of other systems, which become descriptions of items."""

@@ -1,0 +1,1 @@
+"""Rules of archive, without I/O."""

@@ -1,0 +1,1 @@
+"""Checks of a server of any make against the standard, clause by clause."""

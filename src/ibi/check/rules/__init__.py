@@ -1,0 +1,1 @@
+"""Rules of check, without I/O."""

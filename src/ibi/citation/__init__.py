@@ -1,0 +1,1 @@
+"""Citations of items, in named styles and in formats for programs."""

@@ -1,0 +1,1 @@
+"""Rules of citation, without I/O."""

@@ -1,0 +1,1 @@
+"""Claims between Archives that items are related."""

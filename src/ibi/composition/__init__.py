@@ -1,1 +1,0 @@
-"""Builds everything from the settings, for a command or a server. Only this package knows all adapters."""

@@ -1,1 +1,0 @@
-"""Checks of the answers of Archives and resolvers of any make, clause by clause of the standard."""

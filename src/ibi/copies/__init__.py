@@ -1,0 +1,1 @@
+"""Copies of items of other Archives."""

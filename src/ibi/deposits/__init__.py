@@ -1,0 +1,1 @@
+"""Drafts, deposits and reviews."""

@@ -1,0 +1,1 @@
+"""Rules of deposits, without I/O."""

@@ -1,0 +1,1 @@
+"""Follows of other Archives, and webhooks that tell of changes here."""

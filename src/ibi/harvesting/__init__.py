@@ -1,0 +1,1 @@
+"""Lists of all items for harvesters and crawlers, and dumps."""

@@ -1,0 +1,1 @@
+"""Rules of harvesting, without I/O."""

@@ -1,0 +1,1 @@
+"""Descriptions read from records of other systems."""

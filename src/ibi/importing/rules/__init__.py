@@ -1,0 +1,1 @@
+"""Rules of importing, without I/O."""

@@ -1,0 +1,1 @@
+"""Items: their records, life cycle, relations, files and versions, and the catalogue of them."""

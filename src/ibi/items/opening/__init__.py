@@ -1,0 +1,1 @@
+"""Builds the services of items from the settings."""

@@ -1,0 +1,1 @@
+"""What items need of the world, as protocols."""

@@ -1,0 +1,1 @@
+"""Rules of items, without I/O."""

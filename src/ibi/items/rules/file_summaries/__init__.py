@@ -1,0 +1,1 @@
+"""File_summaries of items."""

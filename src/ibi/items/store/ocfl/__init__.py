@@ -1,0 +1,1 @@
+"""Ocfl of items."""

@@ -1,0 +1,1 @@
+"""The runner of background jobs, and the limits on what runs at a time."""

@@ -1,0 +1,1 @@
+"""The membership of Archives in a resolver: registration, inclusion, keys."""

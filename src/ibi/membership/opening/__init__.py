@@ -1,0 +1,1 @@
+"""Builds the services of membership from the settings."""

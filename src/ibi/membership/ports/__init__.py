@@ -1,0 +1,1 @@
+"""What membership need of the world, as protocols."""

@@ -1,0 +1,1 @@
+"""Rules of minting, without I/O."""

@@ -1,1 +1,0 @@
-"""Values that cross ports."""

@@ -1,0 +1,1 @@
+"""HTTP, mail and names: the means of every client."""

@@ -1,0 +1,1 @@
+"""People and programs: accounts, roles, tokens, sign-in and the audit log."""

@@ -1,0 +1,1 @@
+"""Rules of people, without I/O."""

@@ -1,2 +1,0 @@
-"""The interfaces of the applications to the outside. Adapters are in `storage` and `transport`; one suite tests
-each."""

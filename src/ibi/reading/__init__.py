@@ -1,0 +1,1 @@
+"""What readers see of items: pages, files, records."""

@@ -1,0 +1,1 @@
+"""Requests of readers for copies of files, and messages to depositors."""

@@ -1,0 +1,1 @@
+"""Builds the services of resolver from the settings."""

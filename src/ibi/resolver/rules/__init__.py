@@ -1,0 +1,1 @@
+"""Rules of resolver, without I/O."""

@@ -1,0 +1,383 @@
+"""Resolution without the centre: the copy of the resolver's register in an Archive, and the times when it is used
+(E94).
+
+While the resolver is there, links to items elsewhere are left to it. When it does not answer, the Archive resolves them
+for its own readers: it asks the others of the register, as a resolver would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.jobs.runner import Job
+from ibi.membership.model.membership import FetchedRegister, OfferedKey, ResolverStanding
+from ibi.membership.ports.archive_state import RegisterStore
+from ibi.membership.rules.authority import ArchiveRef, Homes
+from ibi.membership.rules.signed_register import ListedArchive, SignedRegister, read_register
+from ibi.standard.errors import ErrorKind, IbiError
+from ibi.standard.messages.signatures import former_keys, leads_to
+from ibi.standard.signing import InvalidStatement, PublicKey
+from ibi.standard.storage_errors import StorageError
+
+FETCH_EVERY: Final = 60.0
+"""Seconds between two looks at the resolver's register. A missing one is asked for sooner."""
+_SOON: Final = 5.0
+PATIENCE: Final = 1.0
+"""Seconds in which a working resolver answers."""
+_FRESH: Final = 0.25
+"""Seconds for which an answer proves that the resolver is there: readers who come together share one look."""
+_MOST_NAMED: Final = 3
+"""Lost Archives that an error names."""
+_MOST_RUNS: Final = 16
+_AWAY: Final = 5.0
+"""Seconds for which a resolver that did not answer counts as away. It is looked for meanwhile, and no reader waits."""
+
+
+class RegisterRefused(IbiError):
+    """The register of {resolver} is not taken: {reason}."""
+
+    code = "register-refused"
+    kind = ErrorKind.UPSTREAM_FAILED
+
+
+class RegisterMissing(IbiError):
+    """The register of {resolver} was not read yet: this replica leads nowhere until it is."""
+
+    code = "register-missing"
+    kind = ErrorKind.UNAVAILABLE
+
+
+class RegisterGateway(Protocol):
+    """Asks the resolver; `ibi.membership.client.resolver_gateway` implements it. Never raises for an error of the
+    resolver."""
+
+    async def fetch(self, etag: str | None) -> FetchedRegister: ...
+
+    async def is_there(self, within: float) -> bool: ...
+
+    async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey: ...
+
+
+def _ignore() -> None:
+    """Do nothing: by default no part of the server waits for it."""
+
+
+class KeptRegister:
+    """The Archives of the register that this Archive keeps: a `Directory` for resolutions. For one event loop."""
+
+    def __init__(
+        self,
+        gateway: RegisterGateway,
+        store: RegisterStore,
+        resolver: str,
+        own: ArchiveRef | None = None,
+        *,
+        log: FilteringBoundLogger | None = None,
+        chance: Callable[[], float] = random.random,
+        takes_losses: bool = False,
+    ) -> None:
+        """`resolver` is its URL. `own` is the Archive of this process, if there is one, which is asked without a
+        network. With `takes_losses`, an operator has accepted a list that lost Archives."""
+        self._takes_losses = takes_losses
+        self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
+        self._log = log or structlog.get_logger("ibi.membership")
+        self._chance = chance
+        self._told: str | None = None
+        self.presence: ResolverPresence | None = None
+        """Tells whether the resolver is there. None if this Archive stands in for no resolver."""
+        self._noted: ResolverStanding | str | None = ""
+        self.register: SignedRegister | None = None
+        self.refusal: str | None = None
+        """The reason why the resolver's present register is refused; None if it is accepted."""
+        self.on_unlisted: Callable[[], object] = _ignore
+        """Called on the event loop when the present register does not include this Archive, or needs its registration
+        key again."""
+        self._lacks_own = False
+        """True if the accepted register was such a one. It may be older than an inclusion that was under way."""
+        self._archives: tuple[ArchiveRef, ...] = () if own is None else (own,)
+        self._homes = Homes.of_archives(self._archives)
+
+    def archives(self) -> tuple[ArchiveRef, ...]:
+        return self._archives
+
+    def homes(self) -> Homes:
+        return self._homes
+
+    def check(self) -> None:
+        """Raise `RegisterMissing` while there is none. For the monitoring of a replica."""
+        if self.register is None:
+            raise RegisterMissing(resolver=self._resolver)
+
+    @property
+    def standing(self) -> ResolverStanding | None:
+        """The reason why this Archive resolves in the place of its resolver, as far as it is known; None if it does
+        not."""
+        presence = self.presence
+        if presence is None or self.register is None:
+            return None
+        if presence.standing is not ResolverStanding.THERE:
+            return presence.standing
+        return None if self.refusal is None else ResolverStanding.REGISTER_REFUSED
+
+    async def is_alone(self) -> bool:
+        """Return whether a link to an item elsewhere has to be resolved here. This takes a stored register, and a
+        resolver that is away, is not proven to be the resolver, or offers no acceptable register."""
+        if self.presence is None or self.register is None:
+            return False
+        return self.refusal is not None or await self.presence.is_away()
+
+    async def admit(self) -> bool:
+        """Return whether the resolver, which is back, has a register that this Archive accepts."""
+        await self.fetch()
+        return self.refusal is None
+
+    def load(self) -> None:
+        """Use the register that an earlier process stored. Blocks."""
+        statement = self._store.read()
+        if statement is None:
+            return
+        try:
+            self._use(self._verify_kept(statement))
+        except (InvalidStatement, RegisterRefused, StorageError) as error:
+            self._tell("the register that was kept is not used", str(error))
+
+    def jobs(self) -> tuple[Job, ...]:
+        return (Job("register", self._follow, FETCH_EVERY),)
+
+    async def close(self) -> None:
+        """End the look at the resolver that is under way."""
+        if self.presence is not None:
+            await self.presence.close()
+
+    async def fetch(self) -> bool:
+        """Ask the resolver once. Return whether the stored register is its present one."""
+        fetched = await self._gateway.fetch(None if self.register is None else self.register.etag)
+        if fetched.statement is None:
+            if fetched.is_known and self._lacks_own:
+                self._lacks_own = False
+                self.on_unlisted()
+            return fetched.is_known
+        try:
+            # Put into use here, so that a resolution sees Archives and homes of one state.
+            self._use(await asyncio.to_thread(self._take, fetched.statement))
+        except (InvalidStatement, RegisterRefused, StorageError) as error:
+            self._tell("the register of the resolver is not taken", str(error))
+            if not isinstance(error, StorageError):
+                self.refusal = str(error)
+            return False
+        self._told = self.refusal = None
+        self._lacks_own = self._is_unlisted()
+        return True
+
+    async def _follow(self) -> float:
+        return await self.look() * (0.75 + self._chance() / 2)  # not all Archives at the same moment
+
+    async def look(self) -> float:
+        """Ask the resolver, and whether it is there. Return the seconds until the next look."""
+        is_newest, presence = await self.fetch(), self.presence
+        if presence is None:
+            return FETCH_EVERY if is_newest or self.register is not None else _SOON
+        await presence.find_out()
+        await asyncio.to_thread(self._note_standing, self.standing)
+        is_settled = self.standing is None and not self._lacks_own
+        return FETCH_EVERY if is_settled and (is_newest or self.register is not None) else _SOON
+
+    def _take(self, statement: str) -> SignedRegister:
+        """Store a register that comes from the resolver itself. Blocks."""
+        register = self._verify(statement)
+        before = self.register
+        if before is not None and register.signer == before.signer and register.issued < before.issued:
+            raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
+        if before is not None:
+            self._check_losses(before, register)
+        # The signature also covers the statements of former keys: the resolver itself says that those were its own.
+        self._store.pin(self._resolver, register.signer, former_keys(register.signer, register.changes))
+        self._store.write(statement)
+        return register
+
+    def _check_losses(self, before: SignedRegister, register: SignedRegister) -> None:
+        """Keep a list aside if it has Archives that the new one lacks. `RegisterRefused` if the resolver does not
+        report their removal: it lost them, and the stored list brings them back. Blocks."""
+        lacking = [each for each in before.archives if each.registered and register.find(each.home.service) is None]
+        if not lacking or not _is_same_resolver(before, register):
+            return
+        self._store.keep_former(before.text, before.issued, len(before.archives))
+        lost = [each for each in register.lost_since(before) if not self._is_own(each)]  # that one asks anew
+        if not lost or self._takes_losses or self._store.read() == register.text:  # another process was told to take it
+            return
+        reason = (
+            f"it lacks Archives that were registered, and does not say that they were removed: {_name_some(lost)}; its"
+            " administrator brings them back with `ibi resolver recover`"
+        )
+        raise RegisterRefused(resolver=self._resolver, reason=reason)
+
+    def read_former(self) -> str | None:
+        """Return the fullest valid register among the lists kept aside. Blocks."""
+        for statement in self._store.former():
+            with suppress(InvalidStatement, RegisterRefused):
+                return self._verify_kept(statement).text
+        return None
+
+    def _verify_kept(self, statement: str) -> SignedRegister:
+        """Return a register that was accepted before. One that a former key of the resolver signed still serves, until
+        there is another."""
+        register = read_register(statement)
+        is_former = register.signer in self._store.former_keys(self._resolver)
+        return register if is_former else self._verify(statement)
+
+    def _verify(self, statement: str) -> SignedRegister:
+        register = read_register(statement)
+        known = self._store.resolver_key(self._resolver)
+        if known is not None and not leads_to(known, register.signer, register.changes):
+            raise RegisterRefused(
+                resolver=self._resolver,
+                reason=f"it is signed by {register.signer}, and the resolver is known by {known}; if it has a new key,"
+                " as its administrator can tell, `ibi key trust-resolver` lets this Archive believe it",
+            )
+        return register
+
+    def _use(self, register: SignedRegister) -> None:
+        own = self._own
+        archives = tuple(map(self._with_own, register.archives))
+        refs = tuple(each.home.archive for each in archives if each.home.archive is not None)
+        listed = [(each.home, each.prefixes) for each in archives]
+        if own is not None and not any(each.home.archive is own for each in archives):
+            listed.insert(0, (ListedArchive.of_own(own).home, frozenset(own.home_prefixes)))
+        self._archives = (*(() if own is None else (own,)), *(ref for ref in refs if ref is not own))
+        self._homes = Homes(listed)
+        self.register = register
+
+    def _is_unlisted(self) -> bool:
+        own, register = self._own, self.register
+        if own is None or register is None:
+            return False
+        entry = register.find(own.service)
+        return entry is None or entry.home.archive is None or entry.awaits_key
+
+    def _note_standing(self, standing: ResolverStanding | None) -> None:
+        """Store the standing for commands. Blocks."""
+        if standing == self._noted:
+            return
+        try:
+            self._store.note_standing(standing)
+        except StorageError as error:
+            self._tell("that this Archive stands in for its resolver is not noted", str(error))
+            return
+        if standing is not None:
+            self._log.warning("this Archive stands in for its resolver", resolver=self._resolver, reason=standing.value)
+        elif self._noted:
+            self._log.info("this Archive leaves links to its resolver again", resolver=self._resolver)
+        self._noted = standing
+
+    def _with_own(self, listed: ListedArchive) -> ListedArchive:
+        """Return the entry. That of this Archive leads to this process, whatever address it has in the list."""
+        return replace(listed, home=listed.home._replace(archive=self._own)) if self._is_own(listed) else listed
+
+    def _is_own(self, listed: ListedArchive) -> bool:
+        own = self._own
+        return own is not None and not set(own.service.labels).isdisjoint(listed.home.service.labels)
+
+    def _tell(self, what: str, reason: str) -> None:
+        if reason != self._told:  # once, not at every attempt
+            self._told = reason
+            self._log.warning(what, reason=reason)
+
+
+def _name_some(lost: Sequence[ListedArchive]) -> str:
+    names = ", ".join(str(each.home.service.labels[0]) for each in lost[:_MOST_NAMED])
+    return f"{names} and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else names
+
+
+def _is_same_resolver(before: SignedRegister, register: SignedRegister) -> bool:
+    """Return whether two registers are of one resolver, by its address or its key, and not of one that took its
+    place."""
+    if before.resolver.rstrip("/") == register.resolver.rstrip("/"):
+        return True
+    return leads_to(before.signer, register.signer, register.changes)
+
+
+async def _admit() -> bool:
+    """Return True: by default a resolver that proves its key is there."""
+    return True
+
+
+class ResolverPresence:
+    """Tells whether the resolver is there. Its answer counts for a quarter of a second. Once it is known to be away, no
+    reader waits to find out. For one event loop.
+
+    A resolver with a known key has to prove it at each look. When it is back, or was started again, its register has to
+    be accepted: it may come from a backup, or be lost.
+    """
+
+    def __init__(
+        self,
+        gateway: RegisterGateway,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        known_key: Callable[[], PublicKey | None] | None = None,
+        admit: Callable[[], Awaitable[bool]] = _admit,
+    ) -> None:
+        """`known_key` blocks."""
+        self._gateway, self._monotonic = gateway, monotonic
+        self._known_key, self._admit = known_key, admit
+        self.standing = ResolverStanding.THERE
+        """As of the last look."""
+        self._looked = float("-inf")
+        self._runs: deque[str] = deque(maxlen=_MOST_RUNS)
+        """The first run of the resolver, and those whose register was accepted; each of its replicas has one."""
+        self._looking: asyncio.Task[bool] | None = None
+
+    async def is_away(self) -> bool:
+        age = self._monotonic() - self._looked
+        if self.standing is ResolverStanding.THERE:
+            return False if age < _FRESH else not await self.find_out()
+        if age >= _AWAY:
+            self._begin()  # found out in the background: this reader does not wait
+        return True
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    async def find_out(self) -> bool:
+        """Look at the resolver, and return whether it is there."""
+        # A reader who goes away must not end the look for the others.
+        return await asyncio.shield(self._begin())
+
+    def _begin(self) -> asyncio.Task[bool]:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._ask(), name="resolver-presence")
+        return self._looking
+
+    async def _ask(self) -> bool:
+        found, run = await self._look()
+        is_new = run not in self._runs
+        is_back = self.standing is not ResolverStanding.THERE or (is_new and len(self._runs) > 0)
+        if found is ResolverStanding.THERE and is_back and not await self._admit():
+            found = ResolverStanding.REGISTER_REFUSED
+        if found is ResolverStanding.THERE and is_new:
+            self._runs.append(run)
+        self.standing, self._looked = found, self._monotonic()
+        return found is ResolverStanding.THERE
+
+    async def _look(self) -> tuple[ResolverStanding, str]:
+        """Return the standing of the resolver, and its run."""
+        try:
+            known = None if self._known_key is None else await asyncio.to_thread(self._known_key)
+        except StorageError:  # no other key may be taken for it
+            return ResolverStanding.UNPROVEN, ""
+        if known is not None:
+            offered = await self._gateway.offered_key(known, PATIENCE)
+            return offered.standing, offered.run
+        return ResolverStanding.THERE if await self._gateway.is_there(PATIENCE) else ResolverStanding.SILENT, ""

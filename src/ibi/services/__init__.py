@@ -1,1 +1,0 @@
-"""Orchestration: the rules of the applications, run against real stores, clocks and networks."""

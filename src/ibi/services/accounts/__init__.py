@@ -1,1 +1,0 @@
-"""People and tokens: their administration, signing in, and hashes of secrets."""

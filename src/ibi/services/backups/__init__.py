@@ -1,1 +1,0 @@
-"""Backups of data directories, and restores from them."""

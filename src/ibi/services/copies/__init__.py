@@ -1,1 +1,0 @@
-"""Copies of items of other Archives: given, brought, refreshed, dropped, and the jobs that do so."""

@@ -1,1 +1,0 @@
-"""Mails between people about items and drafts, and requests of readers."""

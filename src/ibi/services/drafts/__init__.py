@@ -1,1 +1,0 @@
-"""Drafts: items that were sent to a server and are not published yet."""

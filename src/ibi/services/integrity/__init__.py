@@ -1,1 +1,0 @@
-"""Content verified as it is read, and the record of damage."""

@@ -1,1 +1,0 @@
-"""Items of an Archive: deposits, relations, transfers, searches, verification, and the store."""

@@ -1,1 +1,0 @@
-"""Membership of Archives in a resolver: registrations and inclusions, on both sides."""

@@ -1,1 +1,0 @@
-"""Claims between Archives: the inbox, the claims that items here make elsewhere, and the outgoing notifications."""

@@ -1,1 +1,0 @@
-"""Resolutions over a network: the Archives asked, the limits, and acknowledgments."""

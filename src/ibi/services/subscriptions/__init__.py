@@ -1,1 +1,0 @@
-"""Follows of other Archives, and webhooks that hear of this Archive's own changes."""

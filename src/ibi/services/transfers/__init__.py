@@ -1,1 +1,0 @@
-"""Originals that move between Archives: offered, released, taken over, and recalled after a restore."""

@@ -1,0 +1,1 @@
+"""Transfers of Originals between Archives."""

@@ -1,0 +1,1 @@
+"""Builds the services of transfers from the settings."""

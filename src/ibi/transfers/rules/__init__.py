@@ -1,0 +1,1 @@
+"""Rules of transfers, without I/O."""

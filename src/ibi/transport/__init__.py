@@ -1,1 +1,0 @@
-"""HTTP clients for other services."""

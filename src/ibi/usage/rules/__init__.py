@@ -1,0 +1,1 @@
+"""Rules of usage, without I/O."""

@@ -1,1 +1,0 @@
-"""The HTTP API for programs: labels, records, drafts, uploads, tokens and Archives, below `/api/`."""
