@@ -58,7 +58,7 @@ def test_an_item_is_deposited_without_scripts(
     page.get_by_label("Date").fill("2027-02-30")
     page.get_by_role("button", name="Publish").click()
 
-    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("status").first).to_contain_text("2 fields need attention before it can be published")
     expect(page.locator("#date-error")).to_contain_text("that month has no day 30")
     expect(page.locator("#creators-error")).to_contain_text("last digit")
     expect(page.get_by_label("Date")).to_have_value("2027-02-30")

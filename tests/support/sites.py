@@ -89,7 +89,7 @@ def make_site(
 ) -> ArchiveSite:
     """Return the site. Without `changes`, which returns another value after each change of the catalogue, nothing is
     cached between requests."""
-    recent = recent or Recent()
+    recent = Recent() if recent is None else recent
     answers = ArchiveAnswers(
         profile,
         catalog,
