@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ibi.standard.persistent_url import PersistentUrl
     from ibi.standard.relation import Relation
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Acknowledgment",
