@@ -125,7 +125,10 @@ def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
 
 NO_TEXTS = "from ibi.items.service.full_text import FullTextWorker; FullTextWorker.jobs = lambda self: ();"
 """The text of files is read from what the feed tells, beside requests: another work than the entry itself."""
-NO_ENTRIES = "from ibi.storage.sqlite import catalog_rows; vars(catalog_rows)['append_change'] = lambda *_, **__: None;"
+NO_ENTRIES = (
+    "from ibi.items.store.catalogue import rows as catalog_rows; "
+    "vars(catalog_rows)['append_change'] = lambda *_, **__: None;"
+)
 FEED_SIDES = {
     name: (sys.executable, "-c", f"from ibi.command import main; {NO_TEXTS}{without} main()")
     for name, without in {"no-feed": NO_ENTRIES, "feed": ""}.items()

@@ -1,7 +1,8 @@
 """Write `src/ibi/app/openapi.json`, the description of the API: `python -m tools.openapi`.
 
-The schemas come from the structs in `ibi.resources`. The operations, with their prose and examples, come from
-`tools/openapi_operations.json`: one record for each, which names its schemas, and the answers that several share.
+The schemas come from the structs in the `resources` of each capability. The operations, with their prose and examples,
+come from `tools/openapi_operations.json`: one record for each, which names its schemas, and the answers that several
+share.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPMethod
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, Final
 
-import ibi.resources
 import msgspec
 
+import ibi
 from ibi.app.openapi import SCHEMAS, references
 
 OPERATIONS: Final = Path(__file__).with_name("openapi_operations.json")
@@ -119,8 +120,15 @@ def struct_schemas(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     return {name.removesuffix(_SUFFIX): _plain(schema, words) for name, schema in found.items() if name not in words}
 
 
+def _resources(path: Iterable[str], prefix: str) -> Iterator[str]:
+    """Yield the names of the modules with structs: `ibi.<capability>.resources`, or the modules in such a folder."""
+    for each in walk_packages(path, prefix):
+        if each.name.split(".")[2:3] == ["resources"] and not each.ispkg:
+            yield each.name
+
+
 def _structs() -> dict[str, type[msgspec.Struct]]:
-    modules = [import_module(f"ibi.resources.{each.name}") for each in iter_modules(ibi.resources.__path__)]
+    modules = [import_module(name) for name in _resources(ibi.__path__, "ibi.")]
     return {
         name.removesuffix(_SUFFIX): each
         for module in modules

@@ -28,7 +28,7 @@ from tests.support.ibi_command import IbiCommand, Outcome
 
 LIMIT = 120.0
 """Seconds until something is there that takes a moment: far above what it takes."""
-QUICK = "from ibi.services.resolving import standby as s; s.FETCH_EVERY = s._SOON = s._AWAY = 0.3"
+QUICK = "from ibi.resolver.service import standby as s; s.FETCH_EVERY = s._SOON = s._AWAY = 0.3"
 """The resolver is looked for more often than every few seconds."""
 ARCHIVES = ("amazonia", "cerrado", "pampa")
 NOTICED = 1.0

@@ -28,7 +28,7 @@ from ibi.storage.machine import MachineClocks
 from tests.scenarios.test_two_servers_membership import KEY, log_line
 from tests.support.ibi_command import IbiCommand
 
-QUICK = "from ibi.services.resolving import standby; standby.FETCH_EVERY = standby._SOON = 0.2"
+QUICK = "from ibi.resolver.service import standby; standby.FETCH_EVERY = standby._SOON = 0.2"
 """The register is looked for more often than once a minute."""
 LIMIT = 180.0
 """Seconds until something is there that takes a moment: far above what it takes."""

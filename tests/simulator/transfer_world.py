@@ -1,5 +1,5 @@
 """Three to five Archives and a resolver between which Originals move, while machines crash, lines are cut and backups
-are put back: all from one seed. The decisions are those of `ibi.federation`; what they act on is in memory.
+are put back: all from one seed. The decisions are those of `ibi.transfers.rules`; what they act on is in memory.
 
 What an Archive keeps is `Durable`, and a crash leaves it. Requests take two steps, at each of which the line may be cut
 and either side may be gone. What is decided and what is kept of it are different steps as well.

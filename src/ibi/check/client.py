@@ -1,4 +1,4 @@
-"""Send the requests of `ibi.conformance` over HTTP, with limits of size and time for each and for all together.
+"""Send the requests of `ibi.check.rules` over HTTP, with limits of size and time for each and for all together.
 
 The administrator names the server under test, so its address is not restricted. URLs in its answers are not trusted:
 they are fetched only from the same addresses, or from addresses that the address guard allows, after few redirects.

@@ -1,5 +1,7 @@
-"""The command `ibi`: it parses arguments, calls services that `ibi.composition` builds, and prints results. It has no
-logic of its own."""
+"""The command `ibi`: it parses arguments, calls services that the `opening` of a capability builds, and prints results.
+
+It has no logic of its own.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ async def test_the_file_is_read_once_and_not_before_it_is_asked_for(monkeypatch:
     bodies = [(await page.get(request)).body for page in (*pages, *pages)]
 
     assert bodies[:2] == bodies[2:]
-    assert readings == ["ibi.web.api"]
+    assert readings == ["ibi.app"]
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:
@@ -157,7 +157,7 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def test_the_file_is_a_valid_description() -> None:
-    text = (files("ibi.web.api") / "openapi.json").read_text("utf-8")
+    text = (files("ibi.app") / "openapi.json").read_text("utf-8")
 
     source = json.loads(text, object_pairs_hook=unique_names)
 
@@ -166,7 +166,7 @@ def test_the_file_is_a_valid_description() -> None:
 
 
 def test_everything_that_the_file_shares_is_used() -> None:
-    source = json.loads((files("ibi.web.api") / "openapi.json").read_bytes())
+    source = json.loads((files("ibi.app") / "openapi.json").read_bytes())
 
     referred = {node["$ref"] for node in nodes(source) if "$ref" in node}
 

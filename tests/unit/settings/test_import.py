@@ -22,6 +22,6 @@ def test_settings_load_nothing_heavy(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ASK, str(tmp_path)]
     answer = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     loaded = set(json.loads(answer.stdout))
-    heavy = {"asyncio", "difflib", "hashlib", "ibi.accounts", "ibi.minting", "ibi.storage", "ibi.web"}
+    heavy = {"asyncio", "difflib", "hashlib", "ibi.people", "ibi.minting", "ibi.storage", "ibi.web"}
     heavy |= {"msgspec", "pysqlite3", "sqlite3", "ssl", "starlette", "structlog", "tempfile", "tomllib", "typer"}
     assert not heavy & loaded

@@ -26,8 +26,9 @@ waiting = [IbiError]
 while waiting:
     kind = waiting.pop()
     waiting += kind.__subclasses__()
-    others = "ibi.command", "ibi.composition", "ibi.settings", "ibi.transport", "ibi.server.server"
-    elsewhere = kind.__module__.startswith(others)
+    others = "ibi.command", "ibi.settings", "ibi.net", "ibi.app", "ibi.server.server"
+    floor = kind.__module__.split(".")[2:3]
+    elsewhere = kind.__module__.startswith(others) or floor in (["cli"], ["client"], ["opening"])
     if "code" in vars(kind) and not elsewhere:
         says_kind = any("kind" in vars(each) for each in kind.__mro__[:kind.__mro__.index(IbiError)])
         print(kind.code, kind.kind.name if says_kind else "")

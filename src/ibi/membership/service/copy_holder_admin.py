@@ -142,7 +142,7 @@ def _find_holder(holders: Iterable[CopyHolder], service: Label) -> CopyHolder | 
 
 
 class FollowerSenders(Protocol):
-    """Identifies the registered Archive that signed; `ibi.services.notifications` implements it. Calls block."""
+    """Identifies the registered Archive that signed; `ibi.claims.service` implements it. Calls block."""
 
     def knows_signer(self, statement: str) -> bool:
         """Return whether the statement names the key of a registered Archive. The signature is not checked."""

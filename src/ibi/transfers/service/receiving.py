@@ -67,7 +67,7 @@ _FULL: Final = 3600
 
 
 class BringsCopies(Protocol):
-    """Makes the Copy, whole or not at all (`ibi.services.copies`)."""
+    """Makes the Copy, whole or not at all (`ibi.copies.service`)."""
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 

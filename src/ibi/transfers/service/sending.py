@@ -53,7 +53,7 @@ _MOST_TURNS = 8
 
 
 class Originals(Protocol):
-    """Originals of other Archives (`ibi.services.copies`)."""
+    """Originals of other Archives (`ibi.copies.service`)."""
 
     def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
         """Return the address of the Archive that has the Original, by the resolver, and its record of the item."""
