@@ -33,67 +33,72 @@ class ResolveSettings:
     enabled: Annotated[
         Boolean | None,
         Setting(
-            "Whether persistent URLs are resolved here, by asking Archives; without it they are, unless `resolver` is"
-            " another."
+            "Whether this server resolves persistent URLs itself, by asking Archives; without this setting it does so"
+            " unless `resolver` names another server."
         ),
     ]
     """None means: unless `resolver` names another resolver."""
     budget: Annotated[
-        Fraction, seconds("0.1", "60"), Setting("How many seconds a resolution may take in all.", default="5")
+        Fraction,
+        seconds("0.1", "60"),
+        Setting("The longest time in seconds that a whole resolution may take.", default="5"),
     ]
     hedge_delay: Annotated[
         Fraction,
         seconds("0", "10"),
         Setting(
-            "How many seconds Archives that are likely to have an item are ahead of all others, and a better answer"
-            " may come after the first.",
+            "The head start in seconds of Archives that are likely to have an item; after all Archives are asked, a"
+            " resolution waits as long for an answer better than the first.",
             default="0.2",
         ),
     ]
     connections_per_archive: Annotated[
         Connections,
         Setting(
-            "How many connections there may be to one Archive at a time, each for one question after the other.",
+            "The maximum number of connections to one Archive at a time; each connection carries one question after"
+            " the other.",
             default="32",
         ),
     ]
     misses_per_network: Annotated[
         Bound,
         Setting(
-            "How many links a second that are neither kept nor in the Archive here one network may follow in the long"
-            " run; each question to another Archive counts as half of one, and 0 is no bound.",
+            "The number of misses a second that one network may cause in the long run; a miss is a link that is"
+            " neither cached nor in the Archive here, each question to another Archive counts as half a miss, and 0 is"
+            " no bound.",
             default="20",
         ),
     ]
     foreign_urls: Annotated[
         Literal["holder", "confirm", "refuse"],
         Setting(
-            "What becomes of URLs on hosts that their Archive did not declare: those of the item's holder are followed"
-            " and those of others shown for the reader to confirm, or all are shown, or all refused.",
+            "The treatment of URLs on hosts that their Archive did not declare: `holder` follows those of the item's"
+            " holder and asks the reader to confirm those of others, `confirm` asks for all, `refuse` refuses all.",
             default="holder",
         ),
     ]
     client_address: Annotated[
         Literal["full", "network", "none"],
         Setting(
-            "What Archives learn of a reader's address: the home of an item, its known holder and an Archive to which"
-            " the reader is sent all of it; others all, the network (/24, /48) or nothing.",
+            "The part of a reader's address that other Archives get: all of it, its network (/24, /48) or nothing;"
+            " the home of an item, its known holder and the Archive to which the reader is sent get all of it.",
             default="network",
         ),
     ]
     signatures: Annotated[
         Literal["legacy", "prefer", "require"],
         Setting(
-            "Which requests of Archives are taken: `legacy` those with the right registration key; `prefer` of Archives"
-            " whose key is known only those signed with it; `require` only signed ones.",
+            "Which requests of Archives are accepted: `legacy` accepts every request with the right registration key,"
+            " `prefer` requires a signature of each Archive whose key is known, `require` accepts only signed"
+            " requests.",
             default="prefer",
         ),
     ]
     unproven: Annotated[
         Literal["confirm", "follow"],
         Setting(
-            "What becomes of claims that only a silent home Archive could prove: they are shown for the reader to"
-            " confirm, or followed.",
+            "Whether the reader has to confirm a claim that only a silent home Archive could prove (`confirm`), or"
+            " the resolver follows the claim (`follow`).",
             default="confirm",
         ),
     ]
@@ -106,22 +111,22 @@ class CopySettings:
     quota: Annotated[
         SizeBound,
         Setting(
-            "How much the files of all Copies of items of other Archives may take; 0 is no bound but the disk.",
+            "The largest size of the files of all Copies of items of other Archives; 0 is no bound except the disk.",
             default="0",
         ),
     ]
     networks: Annotated[
         Networks | None,
         Setting(
-            "Networks, besides all public addresses, in which a server asks other Archives for items to copy; commands"
-            " on the data directory ask whichever Archive they are told."
+            "Networks, besides all public addresses, in which a server asks other Archives for items to copy;"
+            " commands on the data directory ask every Archive that they are given."
         ),
     ]
     token: Annotated[
         TokenText | None,
         Setting(
-            "The token shown to the Archive that `ibi copy` and `ibi refresh` take restricted items from, where no"
-            " `--token` is given.",
+            "The token that `ibi copy` and `ibi refresh` show to the Archive from which they take restricted items,"
+            " if no `--token` is given.",
             in_file=False,
         ),
     ]
@@ -134,16 +139,16 @@ class NotifySettings:
     inbox: Annotated[
         Boolean,
         Setting(
-            "Whether items here tell other Archives of the claims they make there, and other Archives and services may"
-            " tell this one of theirs (`/inbox`, COAR Notify).",
+            "Whether items here tell other Archives of their claims, and other Archives and services may tell this"
+            " Archive of theirs (`/inbox`, COAR Notify).",
             default="true",
         ),
     ]
     networks: Annotated[
         Networks | None,
         Setting(
-            "Networks in which other Archives and services may be asked and told of claims, though they are not public;"
-            " a sandbox always asks those of its own machine."
+            "Networks that are not public, in which this Archive may ask other Archives and services and tell them of"
+            " claims; a sandbox always may on its own machine."
         ),
     ]
 
@@ -162,12 +167,13 @@ class OidcSettings:
     client_secret: Annotated[Password | None, Setting("The secret that goes with `oidc.client_id`, if it has one.")]
     name: Annotated[
         SiteName,
-        Setting("What the page to sign in calls the provider.", default="OpenID Connect"),
+        Setting("The name of the provider on the page to sign in.", default="OpenID Connect"),
     ]
     role: Annotated[
         Literal["none", "reader", "depositor", "librarian"],
         Setting(
-            "The role of people whom the provider knows and who have no account here yet; `none` makes them none.",
+            "The role of people whom the provider knows and who have no account here yet; with `none` they get no"
+            " account.",
             default="none",
         ),
     ]
@@ -178,20 +184,22 @@ class SiteSettings:
     """`[site]`: the description of this place on its pages."""
 
     name: Annotated[
-        SiteName, Setting("What the pages call this place: the name of your library or laboratory.", default="ibi")
+        SiteName,
+        Setting("The name of this site on its pages, such as the name of your library or laboratory.", default="ibi"),
     ]
     description: Annotated[
         Sentence | None,
-        Setting("What this place is, in a sentence: on the home page, in search engines, and where links are shared."),
+        Setting("A sentence about this site for the home page, for search engines and for shared links."),
     ]
     contact: Annotated[
         Contact | None,
-        Setting("Where readers ask for help, at the foot of every page; a page `contact.md` takes its place."),
+        Setting("The address at the foot of every page where readers ask for help; a page `contact.md` replaces it."),
     ]
     colour: Annotated[
         Colour | None,
         Setting(
-            "The colour of buttons and links; links get a darker or lighter shade of it wherever it could not be read."
+            "The colour of buttons and links; links get a darker or lighter shade of the colour wherever it would be"
+            " hard to read."
         ),
     ]
     header_colour: Annotated[

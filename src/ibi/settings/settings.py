@@ -1,7 +1,7 @@
 """The settings: the annotation of each field declares its type, default, help and flag.
 
-A new setting is one more field here, or in `sections`. Its key in `ibi.toml`, its variable, its flag, the help of the
-command and the row of docs/settings.md follow from it. The annotations are read at run time, so this module does
+To add a setting, add a field here or in `sections`. The field determines the key in `ibi.toml`, the variable, the flag,
+the help of the command and the row of docs/settings.md. The annotations are read at run time, so this module does
 without `from __future__ import annotations`.
 """
 
@@ -56,26 +56,26 @@ class MintSettings:
 
     host: Annotated[
         MintHost | None,
-        Setting("The host in whose name labels are minted: one of your own that the whole Internet knows."),
+        Setting("The host in whose name labels are minted: a host of your own that the whole Internet knows."),
     ]
     ip: Annotated[
         IpAddress | None,
-        Setting("The address in whose name labels are minted; without it they have no second form, IBIp."),
+        Setting("The IP address in whose name labels are minted; without it labels have no second form, IBIp."),
     ]
     host_port: Annotated[
         Port,
-        Setting("The port that goes with the host in labels; not the one on which the services listen.", default="80"),
+        Setting("The port that goes with the host in labels; the services may listen on another port.", default="80"),
     ]
     ip_port: Annotated[Port, Setting("The port that goes with the address in labels.", default="800")]
     sandbox: Annotated[
         Boolean,
-        Setting("Whether labels are only for trying out, so that host and address may be any.", default="false"),
+        Setting("Whether labels are only for trying out, so that any host and address may be set.", default="false"),
     ]
     granularity: Annotated[
         GranularityOrAuto,
         Setting(
-            "The seconds between the dates of labels; `auto` takes the longest that keeps everyone's wait within"
-            " `mint.wait_bound`.",
+            "The seconds between the dates of labels; `auto` chooses the longest interval with which nobody waits"
+            " longer than `mint.wait_bound`.",
             default="auto",
         ),
     ]
@@ -83,7 +83,10 @@ class MintSettings:
     wait_bound: Annotated[
         Fraction,
         seconds("0", "86400"),
-        Setting("How many seconds anyone may have to wait for a label when the granularity is `auto`.", default="0.01"),
+        Setting(
+            "The longest time in seconds that anyone may wait for a label when the granularity is `auto`.",
+            default="0.01",
+        ),
     ]
     # Two clocks are never read at the same moment. With a limit near 0, that alone would look like a jump.
     behind_limit: Annotated[
@@ -105,128 +108,148 @@ class ArchiveSettings:
     registration_key: Annotated[
         ArchiveKey | None,
         Setting(
-            "The key with which this Archive is registered at its resolver; without it, or without `resolver`, the"
-            " Archive does not ask to be included."
+            "The key with which this Archive is registered at its resolver; without this key, or without `resolver`,"
+            " the Archive does not ask to be included."
         ),
     ]
     admin_email: Annotated[
-        MailAddress | None, Setting("The e-mail address of who runs this Archive, as its resolver is told it.")
+        MailAddress | None,
+        Setting("The e-mail address of the administrator, which this Archive gives to its resolver."),
     ]
     ip: Annotated[
         IpAddress | None,
         Setting(
-            "The address of the machine that serves this Archive, as its resolver is told it; without it `mint.ip`."
+            "The IP address of the machine that serves this Archive, which the Archive gives to its resolver; without"
+            " it `mint.ip`."
         ),
     ]
     largest_deposit: Annotated[
         Size,
         Setting(
-            "How much may be sent to a server for one item or one update of it, all files together.", default="100 GB"
+            "The largest size of one item, or of one update of an item, that can be sent to a server, all files"
+            " together.",
+            default="100 GB",
         ),
     ]
-    draft_days: Annotated[Days, Setting("After how many days without a change a draft is removed.", default="30")]
+    draft_days: Annotated[
+        Days, Setting("The number of days without a change after which a draft is removed.", default="30")
+    ]
     most_drafts: Annotated[
         Bound, Setting("How many drafts one depositor may have at a time; 0 is no bound.", default="100")
     ]
     most_draft_bytes: Annotated[
         SizeBound,
         Setting(
-            "How much one depositor may have in drafts at a time, files on their way included; 0 is no bound.",
+            "The largest size of all drafts of one depositor at a time, including files that are being sent; 0 is no"
+            " bound.",
             default="100 GB",
         ),
     ]
     disk_reserve: Annotated[
         SizeBound,
-        Setting("How much the drafts of all depositors leave free on the disk; 0 lets them fill it.", default="1 GB"),
+        Setting(
+            "The free disk space that the drafts of all depositors must leave; 0 lets drafts fill the disk.",
+            default="1 GB",
+        ),
     ]
     relations: Annotated[
         Relations | None,
         Setting(
-            "The relations that this Archive answers resolvers, besides the item itself, where a translation without a"
-            " language stands for all languages; without it all of them."
+            "The relations, besides the item itself, that this Archive answers to resolvers; a translation without a"
+            " language stands for all languages, and without this setting all relations are answered."
         ),
     ]
     landing_page: Annotated[
         Boolean,
         Setting(
-            "Whether a link to an item leads browsers to its page first; programs, and links with the name of a file,"
-            " get the file, as all do otherwise.",
+            "Whether a link to an item leads browsers to the page of the item instead of its file; programs, and"
+            " links with the name of a file, get the file in either case.",
             default="false",
         ),
     ]
     follow_editions: Annotated[
         Boolean,
         Setting(
-            "Whether the last edition is answered when all later editions are here; if not, resolvers follow them one"
-            " by one.",
+            "Whether this Archive answers with the last edition when it has all later editions; if not, resolvers"
+            " follow the editions one by one.",
             default="true",
         ),
     ]
     hosts: Annotated[
         HostNames | None,
         Setting(
-            "Hosts, besides that of this Archive, to which URLs of its items lead: resolvers are told of them when the"
-            " Archive is included, and need not ask readers to confirm."
+            "Hosts, besides the host of this Archive, to which URLs of its items lead; the Archive declares these"
+            " hosts to resolvers when it is included, so that readers need not confirm such URLs."
         ),
     ]
     copies_at: Annotated[
         CopyHolders | None,
         Setting(
-            "The service labels of the Archives that hold Copies of the items here, at most 32, of all or of those with"
-            " certain prefixes: resolvers are told of them, and ask them while this Archive does not answer."
+            "The service labels of at most 32 Archives that hold Copies of the items here, either of all items or of"
+            " those with certain prefixes; resolvers ask these Archives while this Archive does not answer."
         ),
     ]
     draft_share: Annotated[
         Percent,
         Setting(
-            "How many percent of what the disk has for drafts those of one depositor may take; 100 lets one take it"
-            " all.",
+            "The share, in percent, of the disk space for drafts that one depositor may use; 100 lets one depositor"
+            " use all of it.",
             default="50",
         ),
     ]
     full_text: Annotated[
         Boolean,
         Setting(
-            "Whether a server reads the text of PDF, Office, HTML and text files that all readers may see, beside all"
-            " else, so that searches find it.",
+            "Whether a server reads the text of PDF, Office, HTML and text files in the background, so that searches"
+            " find it; only files that all readers may see are read.",
             default="true",
         ),
     ]
     extract_unconfined: Annotated[
         Boolean,
         Setting(
-            "Whether the text of files is read, and Markdown rendered, also where the kernel offers neither Landlock"
-            " nor seccomp to confine the process that does it: a file that takes that process over can then do what"
-            " the server can.",
+            "Whether the server reads the text of files and renders Markdown even if the kernel offers neither"
+            " Landlock nor seccomp to confine that process; a malicious file that takes over the process can then do"
+            " everything that the server can do.",
             default="false",
         ),
     ]
     verify_days: Annotated[
         Bound,
         Setting(
-            "Within how many days a server reads again everything that is kept, to see that it is whole; 0 is never.",
+            "The number of days within which a server reads all stored files again to verify them; 0 is never.",
             default="30",
         ),
     ]
     verify_rate: Annotated[
-        SizeBound, Setting("How many bytes a second it reads for that at most; 0 is no bound.", default="20 MB")
+        SizeBound,
+        Setting(
+            "The maximum number of bytes a second that a server reads for this verification; 0 is no bound.",
+            default="20 MB",
+        ),
     ]
     dump: Annotated[
         TimeOfDay,
         Setting(
-            "When a server writes the dump of all public records that is at `/dump.ndjson.gz`, every day at that time.",
+            "The time of day at which a server writes the daily dump of all public records, `/dump.ndjson.gz`.",
             default="off",
         ),
     ]
     """None means `off`."""
     review: Annotated[
-        Boolean, Setting("Whether what depositors publish waits until a librarian has looked at it.", default="false")
+        Boolean,
+        Setting("Whether every publication of a depositor waits until a librarian has accepted it.", default="false"),
     ]
     requests: Annotated[
         Boolean, Setting("Whether readers can ask for restricted files, and write to depositors.", default="true")
     ]
     request_days: Annotated[
-        Days, Setting("After how many days what readers wrote there is deleted, with their addresses.", default="180")
+        Days,
+        Setting(
+            "The number of days after which a request or message of a reader is deleted, together with the reader's"
+            " address.",
+            default="180",
+        ),
     ]
 
 
@@ -237,29 +260,35 @@ class MailSettings:
     server: Annotated[
         ListeningHost | None,
         Setting(
-            "The mail server for invitations, new passwords, reviews, requests of readers, damage and registrations;"
-            " without it no mail is sent."
+            "The mail server that sends invitations, new passwords and mail about reviews, requests of readers,"
+            " damage and registrations; without it no mail is sent."
         ),
     ]
     port: Annotated[Port, Setting("The port of the mail server.", default="587")]
     security: Annotated[
         Literal["starttls", "tls", "none"],
         Setting(
-            "How the way to the mail server is kept private; `none` is for one on this machine or in your own network.",
+            "How the connection to the mail server is encrypted; use `none` only for a mail server on this machine or"
+            " in your own network.",
             default="starttls",
         ),
     ]
-    user: Annotated[MailUser | None, Setting("The name by which the mail server knows this one, if it wants to know.")]
+    user: Annotated[
+        MailUser | None,
+        Setting("The user name with which this server signs in to the mail server, if the mail server requires one."),
+    ]
     password: Annotated[Password | None, Setting("The password that goes with `mail.user`.")]
     sender: Annotated[
         MailAddress | None,
-        Setting("The address from which mail is sent, and to which administrators answer; needed with `mail.server`."),
+        Setting(
+            "The sender address of all mail, to which administrators of Archives reply; needed with `mail.server`."
+        ),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings. Those of a section are attributes of the section. `load_settings` creates it."""
+    """All settings. Each section is an attribute with its settings. `load_settings` creates the object."""
 
     data: Annotated[
         FilePath,
@@ -290,47 +319,49 @@ class Settings:
     content_url: Annotated[
         Url | None,
         Setting(
-            "The address at which the files of items are served, on a host of their own where nothing else is;"
-            " without it `public_url`."
+            "The address at which the files of items are served, best on a host that serves nothing else; without it"
+            " `public_url`."
         ),
     ]
     hosts: Annotated[
         HostNames | None,
         Setting(
-            "Further names under which pages and files are served, each with a port or for any port; those of"
-            " `public_url` and `content_url`, the addresses on which the services listen, and loopback always are."
+            "Further host names under which pages and files are served, each with a port or for any port; the hosts"
+            " of `public_url` and `content_url`, the listening addresses and loopback are always served."
         ),
     ]
     resolver: Annotated[
-        Url | None, Setting("The resolver to which persistent URLs lead; without it this Archive itself.")
+        Url | None, Setting("The resolver to which persistent URLs lead; without it they lead to this Archive.")
     ]
     trusted_proxies: Annotated[
         Networks | None,
         Setting(
-            "The networks of proxies that are believed when they say for whom they ask (`X-Forwarded-For`); without"
-            " it none is."
+            "The networks of proxies whose header `X-Forwarded-For` is believed; without this setting no proxy is"
+            " believed."
         ),
     ]
     connections_per_client: Annotated[
         Bound,
         Setting(
-            "How many connections one client may have at a time, an IPv6 client being a network of 64 bits and"
-            " `trusted_proxies` not being counted; 0 for any number.",
+            "The maximum number of connections of one client at a time; an IPv6 client is a network of 64 bits,"
+            " connections of `trusted_proxies` are not counted, and 0 is any number.",
             default="256",
         ),
     ]
     roles: Annotated[
         Roles,
         Setting(
-            "What this server is: `archive` mints and keeps items, `resolver` leads persistent URLs to where items are;"
-            " a `resolver` alone, with another as `resolver`, is a replica that reads that one's register.",
+            "The roles of this server: `archive` mints labels and keeps items, `resolver` leads persistent URLs to"
+            " items; a server with only the role `resolver`, and another server as `resolver`, is a replica that reads"
+            " the register of the other.",
             default="archive resolver",
         ),
     ]
     workers: Annotated[
         WorkersOrAuto,
         Setting(
-            "How many processes serve; `auto` is one for each processor, and one alone in a sandbox.", default="auto"
+            "The number of processes that serve; `auto` is one process for each processor, but only one in a sandbox.",
+            default="auto",
         ),
     ]
     """None means `auto`."""
@@ -360,7 +391,7 @@ class Settings:
     ]
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Setting("The least important kind of event that is logged.", default="info", metavar="LEVEL"),
+        Setting("The lowest level of events that are logged.", default="info", metavar="LEVEL"),
     ]
     log_format: Annotated[
         Literal["console", "json"],
@@ -369,9 +400,9 @@ class Settings:
     lock_dir: Annotated[
         FilePath | None,
         Setting(
-            "The directory, common to a machine, of the locks that keep two data directories from minting as one"
-            " identity; without it the first usable of `/run/lock/ibi`, `/var/lock/ibi` and `ibi-locks` among the"
-            " temporary files."
+            "The directory, common to a machine, of the locks that keep two data directories from minting with one"
+            " identity; without it the first usable directory of `/run/lock/ibi`, `/var/lock/ibi` and `ibi-locks`"
+            " among the temporary files."
         ),
     ]
     mint: MintSettings
@@ -391,7 +422,7 @@ class Settings:
 
     @property
     def is_remote(self) -> bool:
-        """True if a command asks a server: one is given, and no data directory comes from a greater source."""
+        """True if a command asks a server: a server is given, and no stronger source gives a data directory."""
         return self.server is not None and self.sources["server"] >= self.sources["data"]
 
     @property
@@ -409,7 +440,7 @@ class Settings:
     def worker_count(self, processors: int) -> int:
         """Return the number of serving processes on a machine with this number of processors.
 
-        Settings without an identity belong to a sandbox, or to a directory that has been one.
+        If the settings have no identity, the data directory is a sandbox, or was one before.
         """
         if self.workers is not None:
             return self.workers
