@@ -1,6 +1,7 @@
 """Requests without a route: files and pages of items, persistent URLs, and pages with a superfluous slash.
 
-They are not routes: a route sees only the decoded path, and a route for every path would hide wrong methods.
+There are two reasons against routes here. A route sees only the decoded path. And a route that takes every path would
+hide requests with a wrong method.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from ibi.web.request_middleware import DENIED, REQUEST
 
 
 class FallbackApp:
-    """Serves requests without a route: the collection, and persistent URLs, which are resolved or found in this
-    Archive."""
+    """Serves requests without a route: the files and pages of the collection, and persistent URLs. It resolves
+    persistent URLs, or finds them in this Archive."""
 
     def __init__(self, collection: Collection | None, persistent: PersistentUrlApp | PersistentUrls | None) -> None:
-        """Without a `collection` there are no items here, and without `persistent` no links by label."""
+        """Without a `collection`, this server has no items. Without `persistent`, it serves no persistent URLs."""
         self._collection, self._persistent = collection, persistent
 
     @property
@@ -53,22 +54,22 @@ class FallbackApp:
             if self._collection is not None:
                 return self._collection
             if self._persistent is not None:
-                return self._persistent  # E21: a link to an Archive's place for the files of an item
+                return self._persistent  # E21: links like /col/<label>/doc/<path> work at a resolver too
         if first in RESERVED or not first or self._persistent is None:
             raise PathNotFound()
         return self._persistent
 
 
 _FOR_PROGRAMS: Final = ("/api/", "/static/")
-"""Prefixes of addresses for programs, which have one spelling each."""
+"""Prefixes of addresses for programs. These addresses are not redirected: each has one spelling."""
 
 
 class SlashRedirect:
     """Redirects a reader from `/search/` to `/search` if the latter is a page, and passes everything else to `app`.
 
-    Only requests without a route come here, and only addresses of routes are targets: labels and files of items, where
-    a slash has a meaning, have no routes. A redirect gives each page one address to be cached, cited and found under.
-    With 308, a form keeps its typed text.
+    Only requests without a route come here, and only routes are targets. Labels and files of items have no routes, so
+    that a slash in their addresses keeps its meaning. The redirect gives each page one address, for caches, citations
+    and search engines. Status 308 keeps the typed text of a form.
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
@@ -95,7 +96,7 @@ class SlashRedirect:
 
 
 def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return the handler of errors in routes. It notes refused requests for the audit log."""
+    """Return the handler of errors in routes. The handler notes refused requests for the audit log."""
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, IbiError)

@@ -1,7 +1,8 @@
-"""Send the requests of `ibi.check.rules` over HTTP, with limits of size and time for each and for all together.
+"""Send the requests of `ibi.check.rules` over HTTP. Each answer is limited in size and time, and the whole run in time.
 
-The administrator names the server under test, so its address is not restricted. URLs in its answers are not trusted:
-they are fetched only from the same addresses, or from addresses that the address guard allows, after few redirects.
+The administrator names the server under test, so its address is not restricted. URLs in the answers of that server are
+not trusted. The checker fetches them only from the addresses of the server, or from addresses that the address guard
+allows, and follows few redirects.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from ibi.standard.reply import Failure
 
 _FOR_A_REQUEST: Final = 5.0
 _FOR_AWAITED: Final = 2.0
-"""Seconds in which an acknowledgment has to come."""
+"""Maximum wait in seconds: for an acknowledgment, or for the end of the requests."""
 _QUIET: Final = 0.3
-"""Seconds without a request that count as "nothing more comes"."""
+"""Seconds without a request after which no further request is expected."""
 _MOST_HEARD: Final = 1_000
 _MOST_AT_ONCE: Final = 32
 
@@ -56,7 +57,8 @@ class ProbeInbox:
             return list(self._heard)
 
     def wait(self, begin: int, awaited: Awaited) -> None:
-        """Wait until the awaited request has come after the first `begin` requests, or until the timeout."""
+        """Wait for an acknowledgment, or for the end of the requests, as `awaited` says; return at the timeout in any
+        case. The first `begin` requests came earlier and do not count."""
         with self._changed:
             if awaited is Awaited.ACKNOWLEDGMENT:
                 self._changed.wait_for(lambda: self._is_thanked(begin), _FOR_AWAITED)
@@ -116,9 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(service: str, host: str, port: int, address: str | None) -> Iterator[tuple[ProbeInbox, str]]:
-    """Listen as the Archive with that service. Yield its inbox, and the address that the resolver is told.
+    """Listen as the Archive with that service. Yield the inbox of the Archive, and the address to give to the resolver.
 
-    `address` is host and port as the resolver reaches them; without it the listening address is told.
+    `address` is the host and port at which the resolver reaches the Archive; by default the listening address.
     """
     inbox = ProbeInbox()
     with _Server(host, port, inbox) as server:
@@ -139,7 +141,7 @@ FOR_ONE: Final = 8.0
 """Seconds for one request, from the DNS lookup to the last byte."""
 _MOST_BODY: Final = 256 * 1024
 _LONGEST_REST: Final = 5
-"""Maximum wait in seconds that a busy server (429, 503) may ask for, once per request."""
+"""Maximum wait in seconds that a busy server (429, 503) may ask for. Each request is repeated only once."""
 _BUSY: Final = frozenset({429, 503})
 _AGENT: Final = f"ibi-check/{__version__} (robot; conformance check)"
 """Archives that recognise robots do not count the checker's downloads."""
@@ -162,7 +164,7 @@ def certificate_end(server: ServerUrl, seconds: float = FOR_ONE) -> int:
 
 
 class ProbeSender:
-    """Sends one request after the other. `listener` records the requests that reach the checker's Archive meanwhile."""
+    """Sends one request after the other. Meanwhile `listener` records the requests that reach the checker's Archive."""
 
     def __init__(
         self,
@@ -180,7 +182,8 @@ class ProbeSender:
         self._guard = AddressGuard()
 
     def __call__(self, probe: Probe) -> ProbeResponse:
-        """Send the probe. Raise `TimeIsOver` once the time for all is used up, unless the probe is a last one."""
+        """Send the probe. Raise `TimeIsOver` if the time for the whole run is used up, unless the probe is a last
+        one."""
         if self._monotonic() >= self._end and not probe.is_last:
             raise TimeIsOver
         begin = 0 if self._inbox is None else len(self._inbox.heard())
@@ -240,7 +243,7 @@ class ProbeSender:
                 return _ask(connection, probe, url)
         except TimeoutError:
             if seconds < self._for_one and not probe.is_last:
-                raise TimeIsOver from None  # the server had less time than it may take
+                raise TimeIsOver from None  # the server had less time than one request may take
             return ProbeResponse(failure=f"no answer within {seconds:.0f} seconds", url=url)
         except (OSError, BrokenAnswer, ValueError) as error:
             return ProbeResponse(failure=_reason(error), url=url)
@@ -264,7 +267,7 @@ def _seen_address(connection: socket.socket) -> str:
 
 
 def _look_up(host: str, seconds: float) -> list[str]:
-    """Return every address of a name; none if DNS takes longer."""
+    """Return all addresses of a host name; none if DNS takes longer than `seconds`."""
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.extend(addresses_of(host)), daemon=True)
     thread.start()

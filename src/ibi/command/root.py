@@ -10,7 +10,7 @@ from ibi import __version__
 
 _GROUPS = {
     "Read labels and links": {
-        "explain": "Who named an item and when, from its label alone",
+        "explain": "Show who named an item and when, from its label alone",
         "url": "Take a persistent URL apart",
         "resolve": "Print the address to which a link leads",
         "trace": "Show how a link is resolved, question by question",
@@ -37,26 +37,26 @@ _GROUPS = {
         "versions": "List the versions of an item, and what changed",
         "delete": "Delete an item; its label stays taken",
         "copy": "Keep Copies of items of other Archives",
-        "refresh": "Have Copies be what their Originals are now",
+        "refresh": "Bring Copies up to date with their Originals",
         "drop": "Remove a Copy; its Original stays where it is",
         "follow": "Keep Copies of items of other Archives up to date",
         "transfer": "Give Originals to another Archive",
         "transfers": "List transfers; accept, decline, withdraw them",
-        "changes": "List what changed in the Archive, in order",
+        "changes": "List the changes of the Archive, in order",
         "dump": "Write all public records to a file, as JSON lines",
-        "stats": "How often items were resolved and downloaded",
+        "stats": "Show how often items were resolved and downloaded",
     },
     "Look after it": {
         "person": "Accounts of people who sign in to the pages",
         "webhook": "Tell others of each change of the Archive",
         "token": "Tokens of programs that use the API",
-        "key": "Keys with which this place signs what it says",
+        "key": "Keys with which this place signs its statements",
         "audit": "Who changed which item, token or person",
         "backup": "Copy a data directory, beside a running server",
         "restore": "Put a backup back, or an earlier version of an item",
-        "doctor": "Look for what is wrong, and say what to do",
-        "verify": "Read everything again, to see that it is whole",
-        "rebuild": "Make the catalogue anew from the store alone",
+        "doctor": "Look for problems, and name their remedies",
+        "verify": "Read all files again, to find damage",
+        "rebuild": "Rebuild the catalogue from the store alone",
     },
 }
 """The commands as `ibi --help` shows them. The lines of help stand here, so that no module is imported for them, and

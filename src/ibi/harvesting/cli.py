@@ -26,15 +26,15 @@ _INTERVAL: Final = 0.2
 
 @click.command()
 @click.option("--after", type=click.IntRange(0), default=0, show_default=True, help="The number after which to begin.")
-@click.option("--follow", is_flag=True, help="Go on with what changes from now on, until the command is interrupted.")
+@click.option("--follow", is_flag=True, help="Also list later changes, until the command is interrupted.")
 @as_json_option
 @setting_options("data", "config")
 def changes(after: int, *, follow: bool, as_json: bool, **flags: str | None) -> None:
-    """List what changed, in order: number, date of the record, kind, version and repository name.
+    """List all changes in order: number, date of the record, kind, version and repository name.
 
-    Kinds are put, deleted and removed (a Copy that was dropped, or an Original that was given away and left no Copy).
-    An Original that was given away and stays as a Copy is put. Numbers have no gaps. A rebuild of the catalogue begins
-    another epoch: numbers begin again, with one entry for each item.
+    The kinds are put, deleted and removed. Removed is a Copy that was dropped, or an Original that was given away and
+    left no Copy. An Original that was given away and left a Copy is put. Numbers have no gaps. A rebuild of the
+    catalogue begins a new epoch: the numbers begin again, with one entry for each item.
     """
     from ibi.command.archive_store import local_settings, opened_store
 
@@ -84,11 +84,12 @@ def _fields(change: ItemChange) -> dict[str, object]:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
 @setting_options("data", "config")
 def dump(file: Path | None, **flags: str | None) -> None:
-    """Write the public record of every item as a line of JSON, to FILE or to standard output (which is - too).
+    """Write the public record of every item to FILE, as one line of JSON. Without FILE, or with -, write to standard
+    output.
 
-    The first line says where the dump stands: the epoch of the feed of changes, and the number after which to go on
-    with it (`ibi changes --after N`). Items may change meanwhile. A FILE whose name ends with .gz is compressed; it is
-    written whole or not at all, and takes the place of one that is there.
+    The first line has the position of the dump in the feed of changes: the epoch and a number N. Later changes,
+    including those made while the dump is written, are listed by `ibi changes --after N`. FILE is compressed if its
+    name ends with .gz. It is written whole or not at all, and replaces an existing file.
     """
     from ibi.command.archive_store import local_settings, opened_store
 

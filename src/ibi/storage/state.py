@@ -1,7 +1,7 @@
-"""The database `state.sqlite` of a data directory: all data beside items that cannot be derived from them.
+"""The database `state.sqlite` of a data directory. It has all data that are not items and cannot be derived from items.
 
 Each capability owns its tables and their migrations; `PARTS` orders them. All stores of a process share one writer, so
-that a transaction may span capabilities, and a few readers, which never wait for the writer.
+that a transaction may span capabilities. They also share a few readers, which never wait for the writer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StatePart(NamedTuple):
     tables: tuple[str, ...]
     """Tables in the order in which rows may be added."""
     version: int = 1
-    """Number of migrations in the module; a test compares."""
+    """The number of migrations in the module. A test compares the two."""
 
     def migrations(self) -> tuple[Migration, ...]:
         found: tuple[Migration, ...] = import_module(self.module).MIGRATIONS
@@ -168,7 +168,7 @@ class _Reading:  # a class, because a generator would take longer than most stat
         own = file.own_session()
         if own is not None:
             return own
-        # Before each answer, because rows of an emptied file must not be reported as unknown.
+        # Checked before each read: if the file was emptied, its rows must not be reported as unknown.
         file.watch.check()
         self._connection = connection = file.take_reader()
         return connection
@@ -212,7 +212,7 @@ class _SharedFile:
         return found
 
     def join(self, *, lasting: bool) -> None:
-        """Make the running change of this thread lasting if a joining change is."""
+        """Make the running change of this thread lasting if the joining change is lasting."""
         self._own.is_lasting = self._own.is_lasting or lasting
 
     @contextmanager
@@ -244,7 +244,7 @@ class _SharedFile:
 
     @contextmanager
     def damage_noted(self) -> Iterator[None]:
-        """Remember any damage: a later answer from cached pages must not hide it."""
+        """Remember damage, so that later answers from cached pages do not hide it."""
         try:
             with storage_errors(self.path, STATE.damaged):
                 yield
@@ -273,12 +273,12 @@ class _SharedFile:
 
 _open_files: Final[dict[tuple[int, Path], _SharedFile]] = {}
 _opening: Final = Lock()
-"""Held while a file is opened or closed. When a process closes a file, it loses every lock that SQLite holds on it in
-the same process. So each file is opened once."""
+"""Held while a file is opened or closed. A process that closes a file loses all locks that SQLite holds on that file in
+the process. So each process opens a file only once."""
 
 
 def open_state(directory: Path) -> SqliteDatabase:
-    """Open the `state` of a data directory, creating it if it is missing. A damaged or lost one is refused."""
+    """Open the `state` of a data directory, creating it if it is missing. Refuse a database that is damaged or lost."""
     path = directory.absolute() / STATE.file_name
     key = os.getpid(), path
     with _opening:
@@ -306,7 +306,8 @@ class StateStore:
         self._database = open_state(directory)
 
     def check(self) -> None:
-        """Raise an error if the database is not the sound one that was opened. Used by the server's monitoring."""
+        """Raise an error if the database was damaged, emptied or replaced since it was opened. The server's monitoring
+        calls this."""
         self._database.check()
 
     def close(self) -> None:
@@ -314,7 +315,7 @@ class StateStore:
 
 
 def has_state(directory: Path) -> bool:
-    """Return whether the data directory has a `state` database."""
+    """Return whether the data directory has a database `state.sqlite`."""
     return (directory / STATE.file_name).exists()
 
 
@@ -348,7 +349,7 @@ def _migrate_parts(connection: Connection, path: Path) -> None:
 
 def migrate_parts(connection: Connection) -> None:
     """Migrate the tables of all parts, inside a transaction."""
-    found = part_versions(connection)  # again: another process may have done it meanwhile
+    found = part_versions(connection)  # read again: another process may have migrated meanwhile
     for part in PARTS:
         before = found.get(part.name, 0)
         if before < part.version:
@@ -370,7 +371,7 @@ def make_empty_state(path: Path) -> Connection:
 
 
 def empty_part(directory: Path, name: str) -> Path:
-    """Delete all rows of a part, and return the copy of the database that was made before."""
+    """Delete all rows of a part. Return the path of the copy of the database that was made before."""
     part = next(each for each in PARTS if each.name == name)
     with closing(open_state(directory)) as database:
         kept = database.copy()

@@ -13,11 +13,11 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 MOST_LABEL: Final = 400
-"""Characters of a label that is read: a host of 253, a port, a date and its fraction fit."""
+"""Maximum characters of a label. A host of 253 characters, a port, a date and its fraction fit."""
 
 _WORD: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _LAST_WORD: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-# G Table 6.1, with the port optional, as in every example of it (E2)
+# G Table 6.1, with an optional port, as in every example there (E2)
 _REPOSITORY_PREFIX: Final = rf"(?:{_WORD}\.)*{_LAST_WORD}\.?/{_WORD}(?:[.@][0-9]+)?"
 _REPOSITORY_SUFFIX: Final = r"[0-9]{4,}/[0-9]{2}\.[0-9]{2}\.[0-9]{2}\.[0-9]{2}(?:\.[0-9]{2}(?:\.[0-9]+)?)?"
 REPOSITORY: Final = re.compile(rf"{_REPOSITORY_PREFIX}/{_REPOSITORY_SUFFIX}")
@@ -46,7 +46,7 @@ def fault_of_repository(text: str) -> str | None:
 
 
 def fault_of_date(text: str) -> str | None:
-    """Return the fault of the date in a repository name, or None: the date must exist (G Algorithm 2)."""
+    """Return the fault of the date in a repository name, or None. The date must exist (G Algorithm 2)."""
     return None if instant_of_repository(text) is not None else f"the date of {_quote(text)} does not exist"
 
 
@@ -70,7 +70,7 @@ def fault_of_ibip(text: str) -> str | None:
 
 
 def fault_of_address(text: str) -> str | None:
-    """Return the fault of the prefix of an IBIp, or None: it is an IP address and a port (G Algorithm 5)."""
+    """Return the fault of the prefix of an IBIp, or None. The prefix is an IP address and a port (G Algorithm 5)."""
     prefix = text.partition("/")[0].upper()
     if prefix.count("W") + prefix.count("X") != 1:
         return f"{_quote(prefix)} has not one W or X between address and port"
@@ -94,8 +94,8 @@ def _is_port(coded: str) -> bool:
 
 
 def fault_of_seconds(text: str) -> str | None:
-    """Return the fault of the suffix of an IBIp, or None. It counts seconds from 1995-08-01, with a fraction after a W
-    (G Algorithm 6)."""
+    """Return the fault of the suffix of an IBIp, or None. The suffix counts seconds from 1995-08-01, with a fraction
+    after a W (G Algorithm 6)."""
     return None if instant_of_ibip(text) is not None else f"the suffix of {_quote(text)} is no date"
 
 
@@ -141,8 +141,8 @@ class FormsOfLabel:
 
     @classmethod
     def read(cls, words: tuple[str, ...]) -> FormsOfLabel | None:
-        """Return the forms; None if the words are not of the grammar. The words after `rep` and `ibip` are judged by
-        G."""
+        """Return the forms, or None if the words do not follow the grammar. The labels after `rep` and `ibip` are not
+        checked here: the functions for G do that."""
         match words:
             case ("rep", rep):
                 return cls(rep, None)
@@ -187,8 +187,8 @@ def fault_of_host_and_port(text: str) -> str | None:
 
 
 def fault_of_timestamp(text: str) -> str | None:
-    """Return the fault of a time stamp, or None. It is ISO 8601 with date, time and zone, in the basic or the extended
-    notation, and the date must exist."""
+    """Return the fault of a time stamp, or None. A time stamp is ISO 8601 with date, time and zone, in the basic or the
+    extended notation. Its date must exist."""
     found = _ISO_8601.fullmatch(text)
     try:
         datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[arg-type,misc]

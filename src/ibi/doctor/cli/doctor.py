@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @as_json_option
 @setting_options("data", "config")
 def doctor(*, full: bool, offline: bool, as_json: bool, **flags: str | None) -> None:
-    """Look for what is wrong with a data directory and its server, and say what to do. Nothing is changed."""
+    """Look for problems of a data directory and its server, and name their remedies. Nothing is changed."""
     from ibi.doctor.diagnosis import ExaminedDirectory, Level
     from ibi.doctor.examination import examine
     from ibi.doctor.extraction import describe_extraction

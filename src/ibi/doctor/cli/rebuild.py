@@ -22,7 +22,7 @@ _EMPTIED = (*_PARTS, "state")
 @as_json_option
 @setting_options("data", "config", "server", "token")
 def rebuild(*, empty: str | None, jobs: int | None, as_json: bool, **flags: str | None) -> None:
-    """Make the catalogue anew from the store alone. A server may go on working meanwhile."""
+    """Rebuild the catalogue from the store alone. A server may go on working meanwhile."""
     from ibi.command.archive_store import local_settings
     from ibi.items.opening.archive_store import STORE, rebuild_catalogue
     from ibi.items.opening.store_workers import reading_workers

@@ -1,4 +1,4 @@
-"""What the responses of Archives say."""
+"""Reads the responses of Archives."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _LONGEST_KEPT: Final = 4096
 _ENTRY: Final = 1_000
 """Bytes of memory per entry of a parsed answer, without its texts."""
 _READ: Final[LruCache[bytes, UrlList]] = LruCache(1024, 16 << 20)
-"""Cache of parsed answers, by the text before the key. An Archive's answers about one item differ only in the key. To
-parse one is the most expensive step of a resolution in this process."""
+"""Cache of parsed answers, by the text before the key. An Archive's answers about one item differ only in the key.
+Parsing an answer is the most expensive step of a resolution in this process."""
 
 
 def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Reply:
@@ -49,10 +49,11 @@ def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Re
 def _beside(
     answer: UrlList | Deletion | None, response: HttpResponse
 ) -> tuple[bool | None, Label | None, tuple[Label, ...]]:
-    """Return the fields beside an answer (`final`, transferred to, Copies), as far as they fit it (E62 to E64).
+    """Return the fields that came with an answer: `final`, the new Archive of the Original, the Archives with Copies
+    (E62 to E64). Fields that contradict the answer are dropped.
 
-    Only an absent item can be final. Neither a tombstone nor an Original was transferred. Only an Archive that has the
-    item names Copies.
+    An answer can be final only if the item is absent. A deleted item, or an Original, has no new Archive. Only an
+    Archive that has the item can name Copies.
     """
     to = read_transferred_to(response.transferred_to) if not isinstance(answer, Deletion) else None
     if answer is None:
@@ -64,7 +65,8 @@ def _beside(
 
 
 def _read_before(response: HttpResponse | Failure) -> UrlList | None:
-    """Return the answer through the cache if it ends in a key; None if the whole answer has to be parsed."""
+    """Return the answer with the help of the cache, if it ends in a key. Return None if the whole answer has to be
+    parsed."""
     if isinstance(response, Failure) or response.status != 200 or not response.is_plain_text:
         return None
     before, name, key = response.body.rpartition(b"\r\nurlkey ")
@@ -85,7 +87,7 @@ def _keyless(before: bytes) -> UrlList | None:
     if not isinstance(answer, UrlList):
         return None
     if answer.left_out:
-        return None  # its reading may depend on the requested label
+        return None  # its meaning may depend on the requested label
     # Each text is in memory twice: raw and parsed.
     _READ.keep(before, answer, 2 * len(before) + _ENTRY * len(answer.entries))
     return answer
@@ -99,7 +101,7 @@ def is_notice(response: HttpResponse | Failure) -> bool:
 
 
 def is_confirmation(response: HttpResponse | Failure) -> bool:
-    """Return whether the response is that of an Archive that knows itself to be one (R §7.2, message 4)."""
+    """Return whether the server confirmed that it is an Archive (R §7.2, message 4)."""
     return isinstance(_answer(ServiceSubject.INCLUSION_CONFIRMATION_REQUEST, response), Confirmation)
 
 
@@ -133,8 +135,8 @@ def _answer(
 
 
 def _is_list(body: bytes) -> bool:
-    """Return whether a body of type `text/html` is an answer nevertheless (E47): only pairs, and one names the kind of
-    answer. The name is required because a page may have an even number of words by chance."""
+    """Return whether a body of type `text/html` is an answer nevertheless (E47). It has only pairs, and one pair names
+    the kind of answer. Pairs alone are not enough: a page may have an even number of words by chance."""
     if not body.strip():
         return True
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("labels", metavar="LABEL_OR_URL...", nargs=-1, required=True)
 @as_json_option
 def explain(labels: tuple[str, ...], *, as_json: bool) -> None:
-    """Say who named an item and when, from its label alone; a link is explained by the label in it."""
+    """Say who named an item and when, from its label alone. Given a link, explain the label in the link."""
     each(labels, _read, _show_json if as_json else _show)
 
 
@@ -81,7 +81,7 @@ def _show(label: Label) -> None:
 
 
 def _other_suffix(label: Label) -> str | None:
-    """Return the suffix of the same instant in the other form. None if an IBIp cannot express it."""
+    """Return the suffix of the same instant in the other form; None if an IBIp cannot express the instant."""
     if isinstance(label, Ibip):
         return mount_suffix_of_repository_name(label.instant)
     try:
@@ -94,7 +94,7 @@ def _other_suffix(label: Label) -> str | None:
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
 @as_json_option
 def url(urls: tuple[str, ...], *, as_json: bool) -> None:
-    """Take persistent URLs apart, with or without a host: which item, what of it, which file."""
+    """Show the parts of persistent URLs, with or without a host: the label of the item, the relation, the file."""
     from ibi.standard.persistent_url import PersistentUrl
 
     each(urls, PersistentUrl.parse, _show_url_json if as_json else _show_url)

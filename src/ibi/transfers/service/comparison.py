@@ -41,31 +41,33 @@ AGAIN: Final = 60
 """Seconds until the next look at an open item."""
 _DAY: Final = 86_400
 _RECENT: Final = 7 * _DAY
-"""Seconds for which a start asks the receiver of an Original whether it still has it."""
+"""Maximum age of a release in seconds. At the start, the receivers of such releases are asked whether they still have
+the Original."""
 _SELDOM: Final = 600
-"""Seconds until a receiver that was silent again and again is asked again. A receiver that comes back asks by
+"""Longest wait in seconds before a silent receiver is asked again. A receiver that comes back asks this Archive by
 itself."""
 _SLICE: Final = 200
-"""Items that are compared in one step."""
+"""Maximum items that one step compares."""
 _IDLE: Final = 1.0
 _BETWEEN: Final = 0.2
 """Seconds between two slices."""
 _END: Final = object()
 _MOST: Final = 50
-"""Open items that are looked at in one step."""
+"""Maximum open items that one step looks at."""
 _LONGEST_STEP: Final = 10.0
-"""Seconds after which a step looks at no further item."""
+"""Seconds after which a step ends, even if more items are due."""
 _FIRST_REST: Final = 5.0
-"""Seconds for which an Archive that did not answer is not asked again."""
+"""Seconds before a silent Archive is asked again."""
 _AWAIT: Final = 2
-"""Seconds between two looks for answers of others. The look itself asks nobody."""
+"""Seconds between two looks at an item while the answers of other Archives are awaited. The look itself asks nobody."""
 _FIRST_LOOKS: Final = 5
-"""Looks at an open item that follow each other sooner: other Archives that were restored with this one start up."""
+"""Number of first looks at an open item, which follow each other quickly. Other Archives that were restored together
+with this one may still be starting."""
 _RECEIVER_LOOKS: Final = 20
 _RECEIVER_SOON: Final = 8
-"""The same for a receiver, which takes the Original meanwhile, and the longest wait between the looks."""
+"""The number of quick first looks while a receiver takes the Original, and the longest wait between them in seconds."""
 _MOST_ASKED: Final = 20
-"""Archives that are asked for the bytes of one item in one look. The next look goes on with the others."""
+"""Maximum Archives that one look asks for the bytes of an item. The next look asks others."""
 _MOST_TURNS: Final = 4
 _LONGEST_REASON: Final = 300
 
@@ -85,14 +87,15 @@ class ChainComparison:
         unheard: Callable[[], tuple[str, ...]] = tuple,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`url` is the address of this Archive, `resolver` that of its resolver. `unheard` returns the servers that did
-        not yet answer which Originals were given away."""
+        """`url` is the address of this Archive, `resolver` that of its resolver. `unheard` returns the servers that
+        have not yet said which Originals were given away."""
         self._chains, self._ledger, self._peers, self._copies = chains, ledger, peers, copies
         self._url, self._resolver, self._unheard, self._now = url, resolver, unheard, now
         self._walk: Iterator[None] | None = None
         self._walk_at = 0.0
         self._given: dict[Label, dict[RepositoryName, Chain]] = {}
-        """Chains of recent transfers by receiver, as found at the start. A receiver is asked for them once."""
+        """Chains of recent transfers by receiver, as found at the start. Each receiver is asked once about its
+        chains."""
         self._is_first_walk, self._start, self._given_until = True, 0, 0.0
         self._receivers_at, self._receivers_rest = 0.0, AGAIN
         self._looks: dict[RepositoryName, int] = {}
@@ -101,8 +104,8 @@ class ChainComparison:
         self._log = structlog.get_logger("ibi.transfers")
 
     def step(self) -> float:
-        """Compare a part of all items when that is due, and look at the open items that are due. Return the seconds
-        until the next look."""
+        """Compare the next part of all items if a comparison is due, and look at due open items. Return the seconds
+        until the next step."""
         now = int(self._now())
         self._start = self._start or now
         if now >= self._walk_at and self._walk is None:
@@ -112,7 +115,7 @@ class ChainComparison:
         self._ask_receivers(now)
         for item in self._ledger.due_open(now, _MOST):
             if self._now() - now > _LONGEST_STEP:
-                break  # transfers go on in the same thread
+                break  # the same thread also makes the steps of transfers
             self._try(item, now)
         return _IDLE if self._walk is None else _BETWEEN
 
@@ -125,8 +128,8 @@ class ChainComparison:
             raise
 
     def learn(self, rep: RepositoryName, texts: tuple[str, ...]) -> bool:
-        """Store a chain that another Archive has shown, if this Archive signed its new part. Return whether it did.
-        `InvalidProvenance` for an invalid chain, and for one that contradicts the own chain."""
+        """Store a chain from another Archive, if this Archive signed the new part of the chain. Return whether it was
+        stored. Raise `InvalidProvenance` if the chain is invalid, or contradicts the own chain."""
         here = self._chains.here(rep)
         chain = believe(here, own_chain(here, self._remembered(rep)), texts)
         if chain is None or chain.links[0].said.labels.rep != rep:
@@ -135,13 +138,14 @@ class ChainComparison:
         return True
 
     def remember(self, rep: RepositoryName, chain: Chain) -> None:
-        """Store the chain of an item in the ledger, where it outlives the object."""
+        """Store the chain of an item in the ledger. There it outlives the object of the item."""
         first = chain.first_release
         services = () if first is None else (first.giver, *chain.successors)
         self._ledger.note_chain(rep, chain.texts, services)
 
     def note(self, rep: RepositoryName, hint: str = "") -> None:
-        """Look at an item soon. `hint` is the address of an Archive that knows more about it."""
+        """Make an item open, to be looked at soon. `hint` is the address of an Archive that knows more about the
+        item."""
 
         def open_item(known: OpenItem | None) -> OpenItem:
             if known is None:
@@ -154,8 +158,8 @@ class ChainComparison:
         return _read_chain(self._ledger.chain(rep))
 
     def _compare_all(self) -> Iterator[None]:
-        """Compare the chains in the ledger that name this Archive with the objects: an object may be gone, or older.
-        Then compare the chains of all objects with their states."""
+        """First compare the ledger with the objects, for each chain that names this Archive: an object may be gone, or
+        older. Then compare the chain of each object with its state."""
         service, name = self._chains.service.labels[0], ""
         while found := self._ledger.chains_of(service, name, _SLICE):
             for rep, _ in found:
@@ -196,7 +200,7 @@ class ChainComparison:
         self.note(rep)
 
     def look_again(self, rep: RepositoryName, hint: str = "") -> None:
-        """Look at an item whose object has learned a release. A receiver that has countersigned it is only asked
+        """Look at an item after its object got a new release. If the receiver has countersigned the release, only ask
         whether it still has the Original."""
         here = self._chains.here(rep)
         known = newest_chain(here, self._remembered(rep))
@@ -213,7 +217,7 @@ class ChainComparison:
 
     def _ask_receivers(self, now: int) -> None:
         """Ask the receivers of recent transfers once after the start. A receiver that was restored while this Archive
-        was away is told its chains again."""
+        was away gets its chains again."""
         if self._is_first_walk or not self._given or now < self._receivers_at:
             return
         self._receivers_at, self._receivers_rest = now + self._receivers_rest, min(2 * self._receivers_rest, _SELDOM)
@@ -227,7 +231,7 @@ class ChainComparison:
             self._given.clear()
 
     def _has_answered(self, place: str, given: Mapping[RepositoryName, Chain]) -> bool:
-        """Return whether the receiver answered. Chains that it does not know become open items."""
+        """Return whether the receiver answered. An item becomes open if the receiver does not know its chain."""
         try:
             told = self._peers.releases(place, self._chains.service.labels[0])
             known = {name.lower(): len(texts) for name, texts in told}
@@ -241,7 +245,7 @@ class ChainComparison:
         return True
 
     def _is_sent(self, rep: RepositoryName) -> bool:
-        """Return whether the transfer itself goes on: it tells the receiver."""
+        """Return whether a transfer of the item is still under way. Then the transfer tells the receiver."""
         out = self._ledger.outgoing(rep)
         return out is not None and not out.stage.is_final
 
@@ -273,14 +277,14 @@ class ChainComparison:
         return 1 << looks if looks <= _FIRST_LOOKS else AGAIN
 
     def _is_silent(self, place: str) -> bool:
-        """Return whether an Archive did not answer a moment ago. It is not asked again for each open item."""
+        """Return whether an Archive was silent a moment ago. Such an Archive is not asked again for each open item."""
         return self._silent_until.get(place, 0.0) > self._now()
 
     def _note_silent(self, place: str) -> None:
         self._silent_until[place] = self._now() + _FIRST_REST
 
     def _look(self, item: OpenItem) -> OpenItem | None:
-        """Make the steps that are possible now. Return the part that is left open, or None."""
+        """Make all steps that are possible now. Return the item if something stays open, or None."""
         self._ask_hint(item)
         for _ in range(_MOST_TURNS):
             here = self._chains.here(item.rep)
@@ -291,7 +295,7 @@ class ChainComparison:
         return replace(item, reason="it changes while it is looked at")
 
     def _do(self, item: OpenItem, known: Chain, step: RepairStep) -> tuple[OpenItem | None, bool]:
-        """Make one step. Return the part that is left open after it, and whether another step is possible now."""
+        """Make one step. Return the item if something stays open, or None; and whether another step is possible now."""
         match step:
             case LearnRelease(chain):
                 if not self._chains.keep_chain(item.rep, chain, "transfer"):
@@ -310,8 +314,8 @@ class ChainComparison:
         return None, False
 
     def _find_obstacle(self, item: OpenItem, known: Chain) -> OpenItem | None:
-        """Return an obstacle to taking back an Original that the chain gives to this Archive: a dispute that was
-        settled for another Archive (E98)."""
+        """Return the open item with an obstacle, or None. By the chain, this Archive has to take its Original back. It
+        must not if a dispute was settled for another Archive (E98)."""
         if self._chains.has_yielded(item.rep):
             return self._open(item, known, OpenProblem.CONTRADICTED, "this Archive yielded the Original in a dispute")
         if self._resolver is None:
@@ -319,7 +323,7 @@ class ChainComparison:
         try:
             settled = self._peers.settled_holders(self._resolver, item.rep)
         except PeerRefused:
-            return None  # a resolver that knows no disputes has settled none
+            return None  # a resolver without this question has settled no dispute
         except PeerSilent as error:
             return self._open(item, known, OpenProblem.IN_DOUBT, _shorten(error))
         others = settled - frozenset(self._chains.service.labels)
@@ -334,7 +338,7 @@ class ChainComparison:
             try:
                 self._copies.bring_released(item.rep, place, step.chain)
             except IbiError as error:
-                if isinstance(error, SourceCut):  # one that lacks this item may have the others
+                if isinstance(error, SourceCut):  # an Archive that lacks this item may have the others
                     self._note_silent(place)
                 asked.append(f"{place}: {_shorten(error)}")
                 continue
@@ -347,8 +351,8 @@ class ChainComparison:
         return replace(self._open(item, step.chain, OpenProblem.NOT_FETCHED, reason), asked=told), False
 
     def _holders(self, item: OpenItem, step: FetchContent) -> list[str]:
-        """Return Archives that may have the bytes: the giver first, then the hint, then those that the resolver and the
-        ledger know. Each look returns some of the latter."""
+        """Return the addresses of Archives that may have the bytes: first the giver, the source of the transfer and the
+        hint, then Archives that the resolver and the ledger know. Each look returns only some of the last group."""
         places = self._find_places(step.release.giver)
         first = [places.get(step.release.giver, ""), item.hint]
         come = self._ledger.incoming(item.rep)
@@ -376,8 +380,8 @@ class ChainComparison:
         return None, False
 
     def _tell(self, item: OpenItem, step: TellReceiver) -> tuple[OpenItem | None, bool]:
-        """Tell the receiver of the release. The item stays open unless the receiver says that it has the Original, or
-        gave it on."""
+        """Tell the receiver about the release. The item stays open until the receiver answers that it has the Original,
+        or has given it on."""
         release = step.release
         out = self._ledger.outgoing(item.rep)
         place = self._find_places(release.to).get(release.to) or (out.receiver if out is not None else "")
@@ -410,7 +414,7 @@ class ChainComparison:
         return replace(self._open(item, step.chain, OpenProblem.NOT_TAKEN, reason), asked=(place,)), False
 
     def _ask_hint(self, item: OpenItem) -> None:
-        """Ask the Archive that has offered the item as released for the chain."""
+        """Ask for the chain at the hint: the Archive there offered the item as released."""
         if not item.hint or self._is_silent(item.hint):
             return
         try:
@@ -421,10 +425,10 @@ class ChainComparison:
             self._log.info("a chain was not told", item=str(item.rep), asked=item.hint, reason=_shorten(error))
 
     def _find_places(self, wanted: Label | None = None) -> Mapping[Label, str]:
-        """Return the addresses of the Archives that the resolver knows. While it is silent, return those of its last
-        answer.
+        """Return the addresses of all Archives on the register of the resolver. While the resolver is silent, return
+        the addresses of its last answer.
 
-        The resolver is asked again sooner if `wanted` is not among them: that Archive may be starting up.
+        If `wanted` is not among them, the resolver is asked again sooner: that Archive may still be starting.
         """
         rest = AGAIN if wanted is None or wanted in self._places[1] else _FIRST_REST
         if self._resolver is not None and self._now() - self._places[0] >= rest:
@@ -445,7 +449,7 @@ class ChainComparison:
 
 
 def _read_chain(texts: tuple[str, ...]) -> Chain:
-    """Return a chain of the ledger, which was checked when it came; none if it is damaged."""
+    """Return a chain from the ledger, or an empty chain if it is damaged. Its signers were checked when it came."""
     try:
         return check_chain(texts, lambda _who, _key: True)
     except InvalidInput:
@@ -453,7 +457,7 @@ def _read_chain(texts: tuple[str, ...]) -> Chain:
 
 
 def _shows_taken(release: Release, known: Chain, texts: tuple[str, ...]) -> bool:
-    """Return whether a chain goes on from the release: its receiver countersigned."""
+    """Return whether a chain continues after the release: then the receiver has countersigned it."""
     try:
         chain = check_chain(texts, lambda _who, _key: True, release.labels)
     except InvalidInput:
@@ -462,7 +466,7 @@ def _shows_taken(release: Release, known: Chain, texts: tuple[str, ...]) -> bool
 
 
 def _merge_look(known: OpenItem | None, seen: OpenItem, after: OpenItem | None) -> OpenItem | None:
-    """Return the item to store after a look. An item that was noted meanwhile is looked at again."""
+    """Return the item to store after a look. If the item was noted again during the look, another look follows."""
     if known is None or known == seen:
         return after
     return known if after is None else replace(after, hint=known.hint or after.hint, due=known.due)

@@ -61,8 +61,8 @@ def create(work: StoreContext, new: NewObject, on_bytes: OnBytes | None = None) 
 def create_all(
     work: StoreContext, objects: Sequence[NewObject], on_bytes: OnBytes | None = None
 ) -> list[Inventory | Exception]:
-    """Create each object as if it were alone, but all with the same two syncs. An error of one does not stop the
-    others."""
+    """Create each object as if it were alone, but with two syncs for all of them. The error of one object does not stop
+    the others."""
     creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
     try:
         with work.turn if len(creations) > 1 else nullcontext():
@@ -99,7 +99,7 @@ def _each(work: StoreContext, creations: Iterable[_Creation], step: Callable[[_C
 def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> None:
     """Sync all creations. A failure fails them all, because the system does not name the lost files.
 
-    It also fails an object that was refused because another of the same name came first, which is not stored then.
+    The failure also replaces the refusal of a second object of the same name: the first object is not stored either.
     """
     names = {creation.new.name for creation in creations if creation.refusal is None}
     if not names:
@@ -116,7 +116,7 @@ def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> N
 
 def _stage(work: StoreContext, creation: _Creation, batch: Batch, on_bytes: OnBytes | None) -> None:
     new = creation.new
-    # The rename would find the conflict as well, but only after all content was taken in.
+    # The rename would find the conflict as well, but only after all content was written.
     if not all(isinstance(each, _IN_MEMORY) for each in new.files.values()) and os.path.lexists(work.target(new.name)):
         raise ContentExists(name=new.name)
     creation.staged = staged = work.begin("create", batch)
@@ -200,7 +200,7 @@ def update(
     head: int | None,
     on_bytes: OnBytes | None = None,
 ) -> Inventory:
-    """Write a new version. Content is taken in before the object is locked, so that a large file blocks no other
+    """Write a new version. The content is written before the object is locked, so that a large file blocks no other
     change."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
@@ -211,7 +211,7 @@ def update(
             intake.write()
         work.step("update: content staged")
         with work.locks.hold(name):
-            # Locked only now: the holder of the lock would otherwise wait for a thread that waits for the lock.
+            # Locked only after `turn` is free. With both at once, two threads could wait for each other for ever.
             try:
                 before = work.current(name, head)
                 inventory = _stage_version(
@@ -294,7 +294,7 @@ def _place(work: StoreContext, staged: Staged, inventory: Inventory) -> None:
 
 def _replace(staged: Staged, target: str, name: str) -> None:
     os.rename(f"{staged.place}/{name}", f"{target}/{name}")
-    # The old file was linked before: to undo needs no space.
+    # The old file has a second link, so that the undoing needs no disk space.
     staged.undoing.append(lambda: os.rename(f"{staged.place}/before-{name}", f"{target}/{name}"))
 
 
