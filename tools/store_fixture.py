@@ -26,7 +26,13 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 _PATIENCE = 120.0
-_PROGRAM = "from ibi.command import main; main()"
+_PROGRAM = """
+try:
+    from ibi.command import main
+except ImportError:  # before 0.2.0
+    from ibi.cli import main
+main()
+"""
 PASSWORD = "a password for the sample"  # noqa: S105 - of no one
 
 

@@ -9,13 +9,13 @@ from ibi.membership.store.key_files import KeyDamaged
 from ibi.minting.rules.errors import IdentityChanged, SandboxIsFinal
 from ibi.minting.rules.mint_log import LogBroken
 from ibi.resolver.opening.register import MailIncomplete
-from ibi.storage.errors import DataDirectoryCopied, IdentityInUse
+from ibi.storage.errors import DataDirectoryCopied
 from tests.docs.tables import ROOT, code_spans, rows
 
 TOLD = re.compile(r'(?:Diagnosis|tally\.add|from_error)\(\s*"([a-z-]+)"|\(\s*"(draft-[a-z]+)"')
 CODES = (
     *(ArchiveRecordDamaged, KeyDamaged, LogBroken, IdentityChanged, SandboxIsFinal),
-    *(DataDirectoryCopied, IdentityInUse, MailIncomplete),
+    *(DataDirectoryCopied, MailIncomplete),
 )
 """Errors that are told under their own code."""
 

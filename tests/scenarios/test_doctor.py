@@ -255,12 +255,6 @@ def unlisted_item(data: Path) -> None:
     path.write_text(json.dumps(said).ljust(383) + "\n")
 
 
-def copied_beside(data: Path) -> None:
-    original = data.parent / "original"
-    shutil.copytree(data, original)
-    in_database(data, "mint/ticks.sqlite", f"UPDATE store SET path = '{original}'")
-
-
 def plant_doubt(data: Path) -> None:
     with closing(SqliteTransferLedger(data, data.parent / "locks")) as ledger:
         ledger.note_unheard(["http://resolver.example"])
@@ -510,9 +504,6 @@ FAULTS: dict[str, PlantedFault] = {
     "directory of another machine": PlantedFault(
         lambda data: in_database(data, "mint/ticks.sqlite", "UPDATE store SET machine = 'another'"),
         *("data-directory-copied", "ibi-data", "ibi mint --accept-copy"),
-    ),
-    "copy beside the original": PlantedFault(
-        *(copied_beside, "identity-in-use", "ibi-data", "original of this machine mints as"), level="error"
     ),
     "identity changed in the settings": PlantedFault(
         lambda data: None, "sandbox-is-final", "ibi-data", "and stays one", variables={"IBI_MINT_HOST": "other.example"}

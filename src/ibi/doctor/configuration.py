@@ -8,12 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Final
 
 from ibi.doctor.databases import registrations_of
-from ibi.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level, from_error
+from ibi.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
 from ibi.doctor.records import read_kept_register, read_ticks, service_of
 from ibi.membership.store.copy_holders import FILE as COPY_HOLDERS
 from ibi.membership.store.copy_holders import CopyHoldersFile
 from ibi.membership.store.key_files import RegisterFiles, ResolverKeyFile
-from ibi.minting.store.prefix_lock import Owner
 from ibi.net.server_url import is_on_loopback
 from ibi.settings import Settings
 from ibi.standard.identity import Identity
@@ -21,7 +20,6 @@ from ibi.standard.label import Label
 from ibi.standard.messages.holders import CopyHolder
 from ibi.standard.origin import Origin, is_same_place
 from ibi.standard.storage_errors import StorageError
-from ibi.storage.errors import IdentityInUse
 
 _MOST_NAMED: Final = 5
 
@@ -69,17 +67,6 @@ def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
             return None
         services = [each.home.service for each in register.archives]
     return frozenset(label for each in (*services, *([] if own is None else [own])) for label in each.labels)
-
-
-def check_original(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Yield a copied directory with the original on this machine: no server starts on it."""
-    ticks = read_ticks(directory)
-    if ticks is None or ticks.identity is None:
-        return
-    store = ticks.store
-    if Owner(store.instance, store.path).is_elsewhere(Owner("", str(directory.data.resolve()))):
-        error = IdentityInUse(prefix=ticks.identity.key, path=store.path)
-        yield from_error(error.code, str(directory.data), error)
 
 
 def check_proxies(directory: ExaminedDirectory) -> Iterator[Diagnosis]:

@@ -44,7 +44,6 @@ _OTHERS: Final[tuple[Check, ...]] = (
     files.check_room,
     files.check_dates,
     records.check_lock_directory,
-    configuration.check_original,
     configuration.check_proxies,
     extraction.check_extraction,
     network.check_resolver,

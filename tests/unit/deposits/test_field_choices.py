@@ -74,8 +74,8 @@ def test_other_words_are_no_language(text: str) -> None:
 
 @pytest.mark.parametrize("reason", sorted({*IMPORT_REASONS, *VALUE_REASONS}))
 def test_every_reason_that_is_translated_is_given_somewhere(reason: str) -> None:
-    folders = (SOURCES / "archive" / "importing", SOURCES / "model", SOURCES / "messages")
+    folders = (SOURCES / "importing" / "rules", SOURCES / "items" / "model", SOURCES / "standard")
     code = "".join(file.read_text() for folder in folders for file in sorted(folder.rglob("*.py")))
-    code += (SOURCES / "standard/languages.py").read_text() + (SOURCES / "archive" / "licences.py").read_text()
-    code += (SOURCES / "web" / "pages" / "field_choices.py").read_text().partition("IMPORT_REASONS")[0]
+    code += (SOURCES / "items" / "rules" / "licences.py").read_text()
+    code += (SOURCES / "deposits" / "pages" / "field_choices.py").read_text().partition("IMPORT_REASONS")[0]
     assert reason in re.sub(r'"\n\s*"', "", code)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+import ibi
 from ibi.deposits.model import REFUSABLE
 from ibi.deposits.pages import state as deposit_state
 from ibi.deposits.pages.form import fill_fields
@@ -445,7 +446,7 @@ async def test_a_text_that_the_page_shows_otherwise_is_not_changed_by_another_fi
 
 
 def test_fields_of_one_line_are_those_of_the_page() -> None:
-    template = Path(deposit_state.__file__).with_name("templates") / "deposit.html"
+    template = Path(ibi.__file__).parent / "web" / "templates" / "deposit.html"
     inputs = set(re.findall(r'<input id="(\w+)" name="\1" value', template.read_text(encoding="utf-8")))
     assert inputs & deposit_state.FIELDS == deposit_state._ONE_LINE
 

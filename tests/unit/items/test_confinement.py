@@ -28,7 +28,7 @@ needs_both = pytest.mark.skipif(not offered_confinement().is_whole, reason="this
 
 PLANTED = """
 import ctypes, errno, os, resource, signal, socket, subprocess, sys, threading
-from ibi.storage import text_extraction
+from ibi.items.store import text_extraction
 BEFORE = {before!r}
 def planted(source):
     try:
@@ -189,7 +189,7 @@ def test_a_planted_extractor_gains_no_privileges(monkeypatch: pytest.MonkeyPatch
 
 WITHOUT = """
 import ctypes, platform, struct, sys
-from ibi.storage import confinement
+from ibi.items.store import confinement
 ENOSYS, numbers = 0x50000 | 38, {{"x86_64": (157, 317), "aarch64": (167, 277)}}[platform.machine()]
 library = ctypes.CDLL(None, use_errno=True)
 confine = {without!r}

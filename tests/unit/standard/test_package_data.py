@@ -38,18 +38,18 @@ def test_a_table_tells_its_source_and_every_row_has_the_columns_that_it_names(ta
 
 def test_a_table_that_is_missing_is_named() -> None:
     with pytest.raises(FileNotFoundError):
-        list(read_table("ibi.archive", "missing.tsv"))
+        list(read_table("ibi.items", "missing.tsv"))
 
 
 def test_spdx_identifiers_are_licences_and_contain_all_that_are_known_by_name() -> None:
-    identifiers = [identifier for (identifier,) in rows("archive/spdx_identifiers.tsv")]
+    identifiers = [identifier for (identifier,) in rows("items/rules/spdx_identifiers.tsv")]
     assert [str(Licence(identifier)) for identifier in identifiers] == identifiers
     assert len({identifier.lower() for identifier in identifiers}) == len(identifiers) > 600
     assert {known.id for known in known_licences()} <= set(identifiers)
 
 
 def test_known_licences_have_terms_and_groups_that_pages_have_words_for() -> None:
-    for _, _, url, terms, group in rows("archive/known_licences.tsv"):
+    for _, _, url, terms, group in rows("items/rules/known_licences.tsv"):
         assert url.startswith("https://")
         assert set(terms.split(", ")) <= {each.value for each in LicenceTerm}
         assert group in {each.value for each in LicenceGroup}
@@ -57,7 +57,7 @@ def test_known_licences_have_terms_and_groups_that_pages_have_words_for() -> Non
 
 def test_item_types_stand_in_groups_that_begin_with_one() -> None:
     before = ("", -1)
-    for kind, depth, *_ in rows("model/item_types.tsv"):
+    for kind, depth, *_ in rows("items/model/item_types.tsv"):
         assert kind in {each.value for each in ResourceType}
         assert 0 <= int(depth) <= before[1] + 1
         assert kind == before[0] or depth == "0"
@@ -65,7 +65,7 @@ def test_item_types_stand_in_groups_that_begin_with_one() -> None:
 
 
 def test_a_referrer_host_has_one_class_and_is_in_small_letters() -> None:
-    table = rows("archive/referrer_hosts.tsv")
+    table = rows("usage/rules/referrer_hosts.tsv")
     assert {ReferrerClass(name) for name, _ in table} == {
         ReferrerClass.SCHOLARLY,
         ReferrerClass.SOCIAL,
@@ -79,6 +79,6 @@ def test_a_referrer_host_has_one_class_and_is_in_small_letters() -> None:
 
 
 def test_words_of_robots_match_no_usual_browser() -> None:
-    words = [word for (word,) in rows("services/newer_robots.tsv")]
+    words = [word for (word,) in rows("usage/rules/newer_robots.tsv")]
     assert all(len(word) > 4 for word in words)
     assert not [word for word in words if word.lower() in "mozilla applewebkit chrome safari gecko firefox edge"]

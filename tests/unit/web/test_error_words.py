@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import ibi.web.page_answers
+import ibi
 from ibi.collections.model import CollectionSearch, InvalidCollection, ItemCollection
 from ibi.following.service.subscriptions import UnknownFollow
 from ibi.items.rules.life_cycle import REFUSALS, Act
@@ -19,6 +19,22 @@ from tests.support.raised_errors import error_classes
 from tools.messages import error_template, messages
 
 TRANSLATED = PAGE_LANGUAGES[1:]
+PACKAGE = Path(ibi.__file__).parent
+SHELL = (
+    "account_forms",
+    "admin_shell",
+    "appearance",
+    "atom",
+    "drawings",
+    "middleware",
+    "page_answers",
+    "reader",
+    "rendering",
+    "words",
+)
+PAGES = sorted(
+    [*PACKAGE.glob("*/pages.py"), *PACKAGE.glob("*/pages/*.py"), *(PACKAGE / "web" / f"{name}.py" for name in SHELL)]
+)
 
 
 def test_every_error_that_people_are_told_of_is_translated() -> None:
@@ -81,9 +97,7 @@ def test_every_fault_of_a_collection_is_translated(language: str, wrong: dict[st
     assert error.clause("reason") not in error.message(gettext)
 
 
-@pytest.mark.parametrize(
-    "module", sorted(Path(ibi.web.page_answers.__file__).parent.glob("*.py")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("module", PAGES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_page_shows_an_error_as_it_stands(module: Path) -> None:
     """`str(error)` is English: for logs alone."""
     for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):

@@ -1,6 +1,9 @@
-"""Items kept in memory, and deposits among them."""
+"""Items kept in memory, deposits among them, and a minter on a fresh directory."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from tests.support.deposit_samples import deposits
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.item_changes import MemoryItemLocks
+from tests.unit.storage.bench import Bench
 
 
 @pytest.fixture
@@ -20,3 +24,10 @@ def kept() -> ItemRepository:
 @pytest.fixture
 def made(kept: ItemRepository) -> Deposits:
     return deposits(kept)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()
