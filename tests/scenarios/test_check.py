@@ -57,7 +57,7 @@ def test_the_server_of_a_data_directory_is_checked_by_its_name(command: IbiComma
     """Address, service and key are in its settings."""
     label = ["check", "--data", str(command.data)]
     refused = command(*label)
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out) == (2, "")
     assert "there is no data directory" in refused.err
     with command.up("--demo") as (_, url):
         registered = command(
