@@ -1,13 +1,13 @@
 """Accounts of the space of drafts: the bytes of each depositor, and the reservations of uploads under way.
 
-A file is refused if there is no room for its announced length. Only the bytes that have arrived and one step beyond are
-reserved: an announcement costs its sender nothing, and must not block free space for others.
+A file is refused if there is no room for its announced length. But space is reserved only for the bytes that have
+arrived, and one step beyond. An announcement costs its sender nothing, so it must not block space for others.
 
-The disk is the truth: the records of drafts, and the sizes of their files. The ledger reads all of it when a server
-starts and from time to time, without keeping callers waiting. In between it adds the bytes that this process takes in,
-and reads the drafts that other processes report as changed. It keeps a sum for each depositor, so that a request costs
-the same however many drafts there are. A sum may be too high, so the depositor's own drafts are read again before
-anything is refused.
+The disk is the truth: the records of drafts, and the sizes of their files. The ledger reads all drafts when a server
+starts and from time to time; callers do not wait for that. In between it adds the bytes that this process receives, and
+reads drafts that other processes report as changed. It keeps a sum for each depositor, so that the number of drafts
+does not slow a request. A sum may be too high. So the depositor's own drafts are read again before a request is
+refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibi.standard.storage_errors import DiskFull, StorageError
 @dataclass(frozen=True, slots=True)
 class Depositor:
     """A caller. `owner` is the account that owns drafts and items, `name` is recorded in the versions of an item, and
-    `scope` is that of the token."""
+    `scope` is the scope of the token."""
 
     owner: str
     name: str
@@ -56,9 +56,9 @@ class DraftView:
     files: tuple[File, ...]
     changed: Instant
     size: int = 0
-    """Bytes that were sent for it, without those of the item that it changes."""
+    """Bytes that were sent for the draft. The files of the item that it changes do not count."""
     review: ReviewState | None = None
-    """The state of its review; None if it was never submitted."""
+    """The state of the review; None if the draft was never submitted."""
 
     @property
     def is_waiting(self) -> bool:
@@ -73,7 +73,7 @@ class DraftSummary:
     record: DraftRecord
     files: int
     size: int
-    """Bytes that were sent for it, including files on their way."""
+    """Bytes that were sent for the draft, including files that are being sent."""
     changed: Instant
     review: ReviewState | None = None
 
@@ -82,14 +82,14 @@ STEP: Final = 16 * 1024 * 1024
 """Bytes that are reserved for a file beyond those that have arrived."""
 
 _BETWEEN_LOOKS: Final = 300.0
-"""Seconds between readings of all drafts. They catch changes that a process did not live to report."""
+"""Seconds between readings of all drafts. A reading finds changes of processes that died before they reported them."""
 _UNSEEN: Final = (-1, 0)
 _BEING_MADE: Final = (-2, 0)
-"""In place of the stamp of a draft's record: it has to be read, or is not written yet."""
+"""Stands for the stamp of a record that has to be read, or is not written yet."""
 
 
 class _Entry(NamedTuple):
-    """A draft at the time of this stamp of its record."""
+    """A draft as it was at the time of the stamp."""
 
     owner: str
     size: int = 0
@@ -157,7 +157,8 @@ _NOTHING: Final = Holding()
 
 
 class Share:
-    """The space reserved for one upload. It ends with `settle` or `release`, or when it is garbage-collected."""
+    """The space reserved for one upload. The reservation ends with `settle` or `release`, or when it is
+    garbage-collected."""
 
     __slots__ = ("__weakref__", "_announced", "_incoming", "_ledger", "draft", "is_open", "owner", "path", "size")
 
@@ -168,8 +169,8 @@ class Share:
         self.is_open = True
 
     def begin(self, incoming: IncomingFile) -> None:
-        """Begin counting the bytes of `incoming`. Called before the first byte. From now on none of its bytes counts
-        twice, including those of earlier requests."""
+        """Begin counting the bytes of `incoming`. Called before the first byte. From now on each byte counts once,
+        including bytes of earlier requests."""
         self._incoming = incoming
         self._announced, self.size = self._announced + incoming.size, self.size + incoming.size
 
@@ -182,7 +183,8 @@ class Share:
         return self.size if self._incoming is None else max(0, self.size - self._incoming.size)
 
     def write(self, piece: int) -> None:
-        """Reserve space for a piece before it is written. Refuse it if there is no room, whatever was announced."""
+        """Reserve space for a piece before it is written. Refuse the piece if there is no room, whatever length was
+        announced."""
         come = piece if self._incoming is None else self._incoming.size + piece
         self._ledger.grow(self, come - self.size, piece, ahead=min(STEP, max(0, self._announced - come)))
 
@@ -207,7 +209,7 @@ class DraftLedger:
         monotonic: Callable[[], float] = time.monotonic,
         is_waiting: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Drafts that wait for review (`is_waiting`) count, however old they are."""
+        """Drafts that wait for review (`is_waiting`) count at any age."""
         self._files, self._rules, self._clocks, self._monotonic = files, rules, clocks, monotonic
         self._is_waiting = is_waiting
         self._quota = rules.quota
@@ -219,8 +221,8 @@ class DraftLedger:
 
     @contextmanager
     def admit(self, owner: str, draft: str) -> Iterator[None]:
-        """Check that a draft may be made, and count it while the caller makes it inside the `with`. `TooManyDrafts` or
-        `DiskNearlyFull` if it may not be made."""
+        """Check that a draft may be made. Count it while the caller makes it inside the `with`. Raise `TooManyDrafts`
+        or `DiskNearlyFull` if the draft is refused."""
         self._catch_up()
         with self._lock:
             self._judge(owner, lambda: self._quota.check_begin(self._holding(owner)))
@@ -234,8 +236,8 @@ class DraftLedger:
         self.see_anew(draft)
 
     def promise(self, owner: str, draft: str, path: str, announced: int) -> Share:
-        """Reserve space for an upload. `DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room for
-        so many bytes."""
+        """Reserve space for an upload. Raise `DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room
+        for the announced bytes."""
         self._catch_up()
         with self._lock:
             self._check_room(owner, path, announced)
@@ -244,8 +246,8 @@ class DraftLedger:
             return share
 
     def grow(self, share: Share, more: int, piece: int, *, ahead: int = 0) -> None:
-        """Enlarge a reservation by `more` bytes, plus `ahead` bytes if there is room. Even reserved space is refused if
-        the disk was filled meanwhile."""
+        """Enlarge a reservation by `more` bytes, plus `ahead` bytes if there is room. If the disk was filled meanwhile,
+        refuse even reserved space."""
         if more <= 0:
             if self._quota.reserve:
                 self._quota.check_disk(self._files.free(), piece)
@@ -261,7 +263,7 @@ class DraftLedger:
             share.size += more
 
     def _check_room(self, owner: str, path: str, more: int) -> None:
-        self._check_disk(0)  # first: on a full disk a depositor's share is nothing, through no fault of theirs
+        self._check_disk(0)  # first: on a full disk the share of each depositor is 0, which is not their fault
         self._judge(owner, lambda: self._check_depositor(owner, path, more))
         self._check_disk(more)
 
@@ -288,14 +290,14 @@ class DraftLedger:
             check()
 
     def settle(self, share: Share, size: int) -> None:
-        """Count a finished upload. If it replaced a file, the next reading sees that."""
+        """Count a finished upload. If the upload replaced a file, the next reading corrects the sum."""
         with self._lock:
             share.is_open = False
             if (entry := self._accounts.get(share.draft)) is not None:
                 self._accounts.put(share.draft, entry._replace(size=entry.size + size, stamp=_UNSEEN))
 
     def see_anew(self, draft: str) -> None:
-        """Mark a draft to be read again: it is new, or something was removed from it."""
+        """Mark a draft to be read again, because it is new or a file was removed from it."""
         with self._lock:
             if (entry := self._accounts.get(draft)) is not None:
                 self._accounts.put(draft, entry._replace(stamp=_UNSEEN))
@@ -306,7 +308,7 @@ class DraftLedger:
             self._accounts.drop(draft)
 
     def holding(self, owner: str) -> Holding:
-        """Return the depositor's sum, from their drafts as they are now."""
+        """Return the depositor's sum, after reading their drafts again."""
         self._catch_up(always=True)
         with self._lock:
             self._look_at_own(owner)
@@ -327,7 +329,7 @@ class DraftLedger:
             raise DiskFull()
 
     def look(self) -> None:
-        """Read the drafts with changed stamps. Other callers have their turn after each of them."""
+        """Read the drafts with changed stamps. Other callers have their turn after each draft."""
         with self._looking:
             self._look_at_all()
 
@@ -374,11 +376,11 @@ class DraftLedger:
             with self._lock:
                 self._look_at(draft)
         with self._lock:
-            if doubts == self._doubts:  # otherwise a draft that was read already may have changed unseen
+            if doubts == self._doubts:  # otherwise a draft may have changed after it was read
                 self._looked = began
 
     def _look_at(self, draft: str) -> None:
-        """Read a draft if its stamp has changed. Otherwise the call costs next to nothing, since thousands are
+        """Read a draft if its stamp has changed. Otherwise the call is cheap, because thousands of drafts are
         checked."""
         entry, stamp = self._accounts.get(draft), self._files.stamp(draft)
         if entry is not None and entry.stamp == _BEING_MADE:
@@ -388,14 +390,14 @@ class DraftLedger:
         if entry is None:
             self._accounts.drop(draft)
             return
-        # Owners no longer see abandoned drafts, and could not discard them, so these do not count.
+        # Abandoned drafts do not count: their owners no longer see them, and could not discard them.
         is_stale = self._rules.is_stale(entry.changed, self._clocks.read().wall) and not self._is_waiting(draft)
         if entry is not self._accounts.get(draft) or is_stale != entry.is_stale:
             self._accounts.put(draft, entry._replace(is_stale=is_stale))
 
     def _read_draft(self, draft: str, stamp: tuple[int, int]) -> _Entry | None:
-        """Read a draft. A draft that cannot be read counts for no depositor: its owner does not see it, and the
-        administrator has to repair it."""
+        """Read a draft. An unreadable draft counts for no depositor: its owner does not see it, and the administrator
+        has to repair it."""
         try:
             record = self._files.read(draft)
         except StorageError:
@@ -405,5 +407,6 @@ class DraftLedger:
         coming = {share.name for share in self._shares if share.is_open and share.draft == draft}
         size = sum(size for name, size in self._files.sizes(draft).items() if name not in coming)
         changed = self._files.last_change(draft)
-        is_open = record.publication is None and record.deletion is None  # a deletion takes no room and is not edited
+        # A requested deletion takes no room, and nobody edits it.
+        is_open = record.publication is None and record.deletion is None
         return _Entry(record.owner, size, stamp, changed, is_open=is_open)

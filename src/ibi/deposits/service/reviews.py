@@ -1,8 +1,8 @@
 """Reviews of drafts: submitted by their depositors; commented, sent back and published by librarians.
 
-A draft, its files and its review are changed under the draft's lock, so that the judged content is the published
-content. The review notes a publication after the item is there. If a process dies in between, the review says
-"submitted" and the draft says "published". `settle` repairs that at the next start, and before a review is shown.
+A draft, its files and its review change under the draft's lock, so that the judged content is the published content.
+The item is published before the review notes it. If a process dies in between, the review has the state "submitted" and
+the draft the state "published". `settle` repairs that at the next start, and before a review is shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ibi.people.model.account import AuditEntry
 from ibi.standard.clock_reading import Clocks
 
 MOST_ENTRIES: Final = 500
-"""Entries of one review: a conversation must not fill the disk."""
+"""Maximum entries of one review, so that a conversation does not fill the disk."""
 _LONGEST_TITLE: Final = 300
 _PAGE: Final = 100
 _ARCHIVE: Final = "Archive"
@@ -57,12 +57,12 @@ class ReviewView:
 
     @property
     def seal(self) -> str:
-        """The seal of the shown draft. A decision carries it, and so proves the content that was judged."""
+        """The seal of the shown draft. A decision carries the seal as a proof of the judged content."""
         return "" if self.view is None else seal_of(self.view)
 
 
 class ReviewNews(Protocol):
-    """A listener for the progress of reviews. Does not wait."""
+    """A listener for the progress of reviews. Calls do not wait."""
 
     def tell(self, review: Review, entry: ReviewEntry) -> None: ...
 
@@ -99,7 +99,7 @@ class Reviews:
         *,
         news: ReviewNews | None = None,
     ) -> None:
-        """`find_made` returns the publication of a draft, if the process broke off before the record named it."""
+        """`find_made` returns the publication of a draft even if a process died before it recorded the publication."""
         self.store, self._views, self._kept, self._clocks = store, views, kept, clocks
         self._find_made, self._news = find_made, news
         self._files = views.files
@@ -115,7 +115,7 @@ class Reviews:
         check: Check,
     ) -> Submitted:
         """Submit a draft for review. A repeated call changes nothing. With the `key` of an earlier submission, return
-        that review."""
+        the earlier review."""
         comment = read_comment(text, is_required=False)
         with self._files.alone_on(draft):
             view = self._views.view(self._views.record(who, draft))
@@ -184,8 +184,8 @@ class Reviews:
         return tuple(review for review in map(self.settle, found) if review.state is ReviewState.SUBMITTED)
 
     def look(self, who: Depositor, draft: str) -> ReviewView:
-        """Return the review, for its depositor and for librarians. `UnknownDraft` for others, and if there is no such
-        draft."""
+        """Return the review to its depositor or to a librarian. Raise `UnknownDraft` for others, and if there is no
+        such draft."""
         review, record = self.store.find(draft), self._files.read(draft)
         if review is None:
             self._views.record(who, draft)
@@ -195,7 +195,7 @@ class Reviews:
             raise UnknownDraft(draft=draft[:40])
         review = self.settle(review)
         view = None if record is None or record.publication is not None else self._views.view(record)
-        if view is not None:  # a librarian may have corrected it since it was submitted
+        if view is not None:  # a librarian may have corrected the draft after its submission
             review = replace(review, title=_title_of(view.record))
         return ReviewView(review, self.store.entries(draft), view)
 
@@ -215,7 +215,8 @@ class Reviews:
             self._note(who, review, publication)
 
     def settle(self, review: Review) -> Review:
-        """Return the true state of a review: a process may have died after it published, and before it said so here."""
+        """Return a review with its true state. A process may have died after it published the draft and before it noted
+        that here."""
         if not self._is_doubtful(review):
             return review
         try:
@@ -243,8 +244,8 @@ class Reviews:
         return self._advance(None, draft, ReviewAct.WITHDRAWN, "The draft is gone.")
 
     def settle_all(self) -> None:
-        """Settle waiting reviews, and delete returned reviews of drafts that are gone. Runs at the start of a server,
-        and from time to time."""
+        """Settle waiting reviews. Delete returned reviews of drafts that are gone. Runs at the start of a server, and
+        from time to time."""
         for state in (ReviewState.SUBMITTED, ReviewState.RETURNED):
             after = 0
             while page := self.store.list(state, after, _PAGE):
@@ -272,7 +273,7 @@ class Reviews:
     def _take_from_queue(
         self, who: Depositor, draft: str, act: ReviewAct, text: str, check: Check | None = None
     ) -> Review:
-        self._views.record(who, draft)  # for others there is no draft: neither a busy nor a published one
+        self._views.record(who, draft)  # first: others must not learn that the draft is busy or published
         with self._files.alone_on(draft):
             record = self._views.record(who, draft)
             review = self.store.find(draft)

@@ -1,12 +1,12 @@
 """Keeps the Copies of followed items up to date, while a server runs.
 
-One job reads the feed of each source for all its follows but searches. Each search has a job of its own: the source is
-asked, and nothing else is delayed. The entries of a feed are written down with the position in one step, and then
-worked off. So nothing is lost when the process is killed at any point, and no page is needed twice. A source that does
-not answer is asked again after a while that doubles. When it answers, one poll brings everything that was missed.
+One job for each source reads its feed, for all follows except searches. Each search has its own job, because the
+questions to the source would delay the other follows. The worker stores the entries of a feed together with the
+position, and then works through them. So a killed process loses nothing, and no page is needed twice. A silent source
+is asked again after a wait that doubles each time. When the source answers, one poll brings all missed entries.
 
-An item whose Copy cannot be brought waits by itself, and delays nothing else. A feed that was begun again is read from
-its beginning, and compared: an item is fetched only if the version here is another one.
+If a Copy cannot be brought, its item waits by itself and delays nothing else. If the source began its feed again, the
+worker reads the feed from its beginning. Then it fetches an item only if the version here differs.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ T = TypeVar("T")
 
 
 class DaemonThreads:
-    """Makes each call in a daemon thread of its own, so that the end of the process does not wait for a disk or a
-    network. For one event loop.
+    """Runs each call in its own daemon thread, so that the end of the process does not wait for a disk or a network.
+    For one event loop.
 
-    Each call is safe at any point, as it is against SIGKILL.
+    Each call may end at any point, as it may by SIGKILL.
     """
 
     def __init__(self, name: str) -> None:
@@ -80,7 +80,7 @@ class DaemonThreads:
         return await future
 
     async def join(self, within: float) -> None:
-        """Wait until all calls have ended, at most so many seconds."""
+        """Wait until all calls have ended, or for the given number of seconds."""
         until = time.monotonic() + within
         while any(each.is_alive() for each in self._threads) and time.monotonic() < until:  # noqa: ASYNC110 - threads
             await asyncio.sleep(_MOMENT)
@@ -93,7 +93,7 @@ def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], call: Call
 
     try:
         loop.call_soon_threadsafe(tell)
-    except RuntimeError:  # the loop has ended, and the caller with it
+    except RuntimeError:  # the loop has ended, and the caller too
         return
 
 
@@ -103,58 +103,60 @@ _LOOK: Final = 1.0
 """Seconds between two looks at the list of follows."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
-"""Seconds until a source without an answer is asked again: the first and the longest rest. A source that does not wait
+"""Seconds until a silent source is asked again: the first and the longest rest. A source that answers without waiting
 is asked again after at most `WAIT` seconds."""
 _TOLERANCE: Final = 0.5
-"""Seconds by which an answer may come before the wait is over."""
+"""Maximum seconds by which an answer may come before the end of the wait."""
 _AT_ONCE: Final = 2
-"""Groups of items of one source that are brought at a time."""
+"""Maximum groups of items of one source that are brought at the same time."""
 _TOGETHER: Final = 100
-"""Items of a group."""
+"""Maximum items of a group."""
 _BATCH: Final = _AT_ONCE * _TOGETHER
-"""Items after which the feed is looked at again."""
+"""Number of items after which the worker looks at the feed again."""
 _MOST_WAITING: Final = 10_000
-"""Waiting items before more of the feed is read."""
+"""Maximum waiting items. With more, the worker reads no further page of the feed."""
 _MOST_STEPS: Final = 64
-"""Steps of jobs at a time. With more jobs than these, none waits at its source, so that each has its turn."""
+"""Maximum steps of jobs at the same time. If there are more jobs, no job waits at its source, so that each job has its
+turn."""
 _LOWER_BELIEVED: Final = 3
-"""Answers in a row after which a source is believed that its feed ends lower than before."""
+"""Number of consecutive answers that make the worker believe that the feed of a source ends lower than before."""
 _ASKED_AT_ONCE: Final = 250
-"""Entries for which the source runs its search before the position moves on."""
+"""Number of entries that are checked by the source's search before the position moves on."""
 _STOP: Final = 5.0
-"""Seconds that a stop waits for Copies under way."""
+"""Maximum seconds that a stop waits for Copies under way."""
 
 
 class SourceGateway(Protocol):
-    """Asks Archives for followed items. Answers are bounded, in size and in time, and checked. A call raises
-    `SourceAway` without an answer, and `SourceUnusable` if no Archive gives such an answer. The token is sent to the
-    source alone."""
+    """Asks Archives for followed items. Answers are limited in size and time, and checked. A call raises `SourceAway`
+    if there is no answer, and `SourceUnusable` for an answer that no Archive gives. The token is sent only to the
+    source."""
 
     async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
-        """Return the entries after that number, waiting at most `wait` seconds for one. Without a number, return the
-        end of the feed. `FeedBegunAgain` if it has another epoch, or ends before that number."""
+        """Return the entries after that number, waiting at most `wait` seconds for an entry. Without a number, return
+        the end of the feed. Raise `FeedBegunAgain` if the feed has another epoch, or ends before that number."""
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
-        """Return the source's record of the item; None if it does not have the item."""
+        """Return the source's record of the item; None if the source does not have the item."""
 
     def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
-        """Yield the names of all items that a search finds there."""
+        """Yield the names of all items that a search finds at the source."""
 
     async def find_among(
         self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
     ) -> frozenset[RepositoryName]:
-        """Return the items among `names` that the search finds, asked for together."""
+        """Return the items among `names` that the search finds. One request asks for all names."""
 
 
 class FollowerIntroduction:
-    """Tells a source, signed, that this Archive keeps Copies of its items. Only follows of the whole source or of
-    prefixes count: others do not know the set of a search. Blocks."""
+    """Sends a source a signed statement that this Archive keeps Copies of its items. Only follows of the whole source
+    or of prefixes count, because other Archives do not know the items of a search. Blocks."""
 
     def __init__(self, store: FollowStore, key: Callable[[], SigningKey], now: Callable[[], float]) -> None:
         self._store, self._key, self._now = store, key, now
 
     def __call__(self, url: str) -> str | None:
-        """Return the statement for the source at that address; None if no such set of its items is followed."""
+        """Return the statement for the source at that address; None if neither the whole source nor a prefix is
+        followed."""
         targets = [each.target for each in self._store.all() if each.source.url == url]
         has_all = any(each.kind is FollowKind.ALL for each in targets)
         prefixes = {each.text for each in targets if each.kind is FollowKind.PREFIX}
@@ -172,11 +174,12 @@ class StepOutcome(Enum):
     BEGUN = auto()
     """A follow was begun, for the first time or again."""
     EMPTY_EARLY = auto()
-    """The source had nothing to tell and did not wait: asked at once, it would be asked without end."""
+    """The source had nothing to tell and did not wait. Asked at once, it would be asked again and again without a
+    pause."""
 
 
 class _LaneKey(NamedTuple):
-    """The work of one job: the follows of a source, or one of its searches."""
+    """The work of one job: a search, or all other follows of a source."""
 
     source: SourceAddress
     search: str = ""
@@ -204,12 +207,12 @@ class _Lane:
     """Set to end the waiting for the feed."""
     rest: float = _FIRST_REST
     begun: int = 0
-    """The number of times in a row that the feed was begun."""
+    """The number of consecutive times that the feed was begun."""
 
 
 class FollowWorker:
-    """Runs on the event loop of a server. Of several processes on one data directory one works; when it ends, another
-    takes over."""
+    """Runs on the event loop of a server. If several processes share a data directory, one process works, and another
+    takes over when it ends."""
 
     def __init__(
         self,
@@ -231,7 +234,7 @@ class FollowWorker:
         self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
         self._lanes: dict[_LaneKey, _Lane] = {}
         self._lower: dict[str, int] = {}
-        """The number of times in a row that the feed of a follow ended lower than before, by its id."""
+        """For the id of each follow, the number of consecutive times that its feed ended lower than before."""
         self._turns = asyncio.Semaphore(_MOST_STEPS)
         self._job = Job("follows", self._look, _LOOK, hold=store.hold, halt=self._items.stop)
 
@@ -239,12 +242,12 @@ class FollowWorker:
         return (self._job,)
 
     async def stop(self) -> None:
-        """Let another process follow. Called when the jobs have ended."""
+        """Let another process take over. Called when the jobs have ended."""
         await self._in_thread.join(_STOP)
         await asyncio.to_thread(self._store.release)
 
     async def _look(self) -> None:
-        """Run a job for each source and for each search. Wake jobs whose follows have changed."""
+        """Run a job for each source and for each search. Wake the jobs of changed follows."""
         runner = self._job.runner
         assert runner is not None
         wanted: dict[_LaneKey, list[tuple[str, str | None]]] = {}
@@ -276,7 +279,7 @@ class FollowWorker:
                 outcome = await self.step(follows, lane.changed)
         except (SourceAway, SourceUnusable) as error:
             await self._note_failure(follows, error)
-            # Follows at the new address have a job of their own.
+            # Follows at the new address have their own job.
             return _LOOK if await self._has_moved(lane.key.source, follows) else self._rest_longer(lane)
         lane.begun = lane.begun + 1 if outcome is StepOutcome.BEGUN else 0
         if outcome is StepOutcome.EMPTY_EARLY:
@@ -292,9 +295,9 @@ class FollowWorker:
         return rest * (0.5 + self._chance())
 
     async def _has_moved(self, source: SourceAddress, follows: Sequence[Follow]) -> bool:
-        """Return whether a silent source has moved: the resolver knows another address, and the server there says that
-        it is the same Archive. From now on it is followed there, from the same position. Its token is not sent to
-        another host."""
+        """Return whether a silent source has moved. It has moved if the resolver knows another address, and the server
+        there says that it is the same Archive. From now on the Archive is followed at that address, from the same
+        position. The token is not sent to another host."""
         place = await self._find_new_address(source, {each.archive for each in follows} - {""})
         if place is None:
             return False
@@ -330,15 +333,15 @@ class FollowWorker:
             return StepOutcome.BEGUN
         items = await self._in_thread(lambda: self._store.due(ids, int(self._now()), _MOST_WAITING + 1))
         await self._bring(source, items[:_BATCH], {each.id: each.token for each in follows})
-        if len(items) > _MOST_WAITING:  # otherwise later entries would wait behind a wait at the source
+        if len(items) > _MOST_WAITING:  # otherwise later entries would wait until the source answers
             return StepOutcome.READ
         return await self._read(source, follows, changed, is_busy=len(items) > _BATCH)
 
     async def _bring(
         self, source: SourceAddress, items: Sequence[WantedItem], tokens: Mapping[str, str | None]
     ) -> None:
-        """Bring those items, a group of one follow beside another. An item that fails waits by itself: the feed shows
-        whether the source answers at all."""
+        """Bring the items, several groups at the same time. An item that fails waits by itself: the feed shows whether
+        the source answers at all."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def bring(follow: str, group: Sequence[WantedItem]) -> None:
@@ -351,9 +354,9 @@ class FollowWorker:
                 raise outcome
 
     async def _begin(self, source: SourceAddress, follows: Sequence[Follow]) -> None:
-        """Find the end of the feed, and the items that are followed by name. The rest comes from the feed."""
+        """Find the end of the feed, and the items that are followed by name. All other items come from the feed."""
         place = await self._sources.page(source, None, "", 0)
-        # Listing the items of a search takes a while, in which the follow is as far behind as the feed is long.
+        # Listing the items of a search is slow. Meanwhile the follow is behind by the whole feed.
         ids = [each.id for each in follows]
         await self._in_thread(lambda: self._store.expect(ids, place.end))
         for follow in follows:
@@ -374,7 +377,8 @@ class FollowWorker:
     async def _read(
         self, source: SourceAddress, follows: Sequence[Follow], changed: asyncio.Event, *, is_busy: bool
     ) -> StepOutcome:
-        """Take in one page for each position of the source's follows. They meet at the end of the feed."""
+        """Take in one page for each position of the source's follows. At the end of the feed, all follows have the same
+        position."""
         groups = _group_by_position(follows)
         is_shared = len(self._lanes) > _MOST_STEPS or len(groups) > 1
         wait = 0 if is_busy or is_shared else await self._longest_wait([each.id for each in follows])
@@ -410,8 +414,8 @@ class FollowWorker:
         return bool(page.entries)
 
     def _ends_lower(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> bool:
-        """Return whether the source has said again and again that its feed ends lower than before: the higher number
-        was wrong, or those entries are gone. `SourceUnusable` while it said so only a few times."""
+        """Return whether the source has said often enough that its feed ends lower than before. Then the higher number
+        was wrong, or those entries are gone. Raise `SourceUnusable` if the source has said so only a few times."""
         key, end = follows[0].id, max(each.end for each in follows)
         if page.end >= end:
             self._lower.pop(key, None)
@@ -430,7 +434,7 @@ class FollowWorker:
     async def _wait_for_page(
         self, source: SourceAddress, epoch: str, position: int, wait: int, changed: asyncio.Event
     ) -> SourcePage | None:
-        """Return the page; None if the follows change before there is one."""
+        """Return the page; None if the follows change before a page comes."""
         page = asyncio.ensure_future(self._sources.page(source, position, epoch, wait))
         woken = asyncio.ensure_future(changed.wait())
         try:
@@ -444,7 +448,7 @@ class FollowWorker:
                 each.cancel()
 
     async def _take_in(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> None:
-        # All follows of the source are that far behind, also those whose own job is still busy with an earlier page.
+        # All follows of the source are that far behind, even if their own job is still busy with an earlier page.
         await self._in_thread(lambda: self._store.note_end(source.url, page.epoch, page.end))
         has_search = any(each.target.kind is FollowKind.SEARCH for each in follows)
         for part in _parts(page, _ASKED_AT_ONCE if has_search else len(page.entries)):
@@ -467,8 +471,8 @@ class FollowWorker:
                     self._log.info("items are looked at of which the feed does not tell", number=unseen)
 
     async def _select_concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
-        """Return the entries that concern the follow. For a search, the source is asked about items that are not known
-        yet. The source's own item, by which resolvers find it, is not one of its holdings."""
+        """Return the entries that concern the follow. For a search, ask the source about unknown items. The source's
+        own item is left out: resolvers find the source by it, but it is not one of its holdings."""
         is_item = follow.target.kind is FollowKind.ITEM
         names = {
             each.label: RepositoryName.parse(each.label)
@@ -484,7 +488,7 @@ class FollowWorker:
     async def _find_held_or_matching(
         self, source: SourceAddress, follow: Follow, page: SourcePage, names: Mapping[str, RepositoryName]
     ) -> Set[str]:
-        """Return the items that the follow has already, and for a search those that the source finds now."""
+        """Return the items that the follow already has. For a search, add the items that the source finds now."""
         held = await self._in_thread(lambda: self._store.held_among(follow.id, names.keys()))
         put = {each.label for each in page.entries if each.kind is ChangeKind.PUT}
         asked = [names[label] for label in (names.keys() & put) - held]
@@ -504,7 +508,7 @@ class FollowWorker:
 
 
 def _group_by_position(follows: Sequence[Follow]) -> list[list[Follow]]:
-    """Return the follows of a source in groups that continue behind the same entry of its feed."""
+    """Return the follows of a source in groups with the same position in its feed."""
     groups: dict[tuple[str, int], list[Follow]] = {}
     for each in sorted(follows, key=lambda each: (each.epoch, each.position)):
         groups.setdefault((each.epoch, each.position), []).append(each)
@@ -516,7 +520,7 @@ def _is_same_host(one: Origin, other: Origin) -> bool:
 
 
 def _parts(page: SourcePage, most: int) -> Iterator[SourcePage]:
-    """Yield the page in parts of so many entries. Work can resume after each part."""
+    """Yield the page in parts of that many entries. Work can resume after each part."""
     entries = page.entries
     for start in range(0, len(entries) or 1, most or 1):
         part = entries[start : start + most]

@@ -41,7 +41,7 @@ STEPS: Final = ("labels reserved", *kept_items.STEPS)
 """The steps at which tests try a crash."""
 
 _ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01.01.00.00"))
-"""In place of the labels of a deposit while it is checked: a refused deposit spends none."""
+"""Stand-in for the labels of a deposit while it is checked, so that a refused deposit spends no labels."""
 
 
 class NewItem(NamedTuple):
@@ -65,19 +65,19 @@ class Deposits:
         actor: Actor = COMMAND,
         depositor: Actor | None = None,
     ) -> None:
-        """`service` is the Archive's own item, which cannot be deleted. Acts beyond the rights of `actor` are refused
-        (`NotYourItem`, `NotAllowed`). If the actor publishes for another account, the rights of that `depositor` decide
-        about the claims of new items."""
+        """`service` is the Archive's own item, which cannot be deleted. Acts beyond the rights of `actor` raise
+        `NotYourItem` or `NotAllowed`. If the actor publishes for another account, `depositor` is that account, and its
+        rights decide about the claims of new items."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
         self._actor, self._depositor = actor, depositor or actor
 
     def may(self, act: ItemAct, item: Item) -> bool:
-        """Return whether the actor may do that with the item."""
+        """Return whether the actor may do this act with the item."""
         return may(self._actor, act, Belonging.of(item, self._service, self._now()))
 
     def holds_at_once(self, held: Item) -> bool:
-        """Return whether a claim of a new item on this one holds at once, and waits for no answer."""
+        """Return whether a claim of a new item on `held` holds at once, without an answer to wait for."""
         return may(self._depositor, ItemAct.ANSWER, Belonging.of(held, self._service, self._now()))
 
     def require(self, act: ItemAct, item: Item) -> None:
@@ -91,16 +91,16 @@ class Deposits:
         *,
         shown_before: Visibility | None = None,
     ) -> None:
-        """Refuse an update with this visibility beyond the actor's rights. Only the owner may show more of an item, so
-        `wanted_by` may name that account. `shown_before` replaces the item's present visibility, for content that was
-        seen otherwise."""
+        """Refuse an update with this visibility if it goes beyond the actor's rights. Only the owner may show more of
+        an item; `wanted_by` may name that account. `shown_before` replaces the item's present visibility, for content
+        that had another visibility."""
         self.require(ItemAct.UPDATE, item)
         is_owners_wish = wanted_by is not None and wanted_by == item.owner
         if visibility.shows_more_than(shown_before or item.visibility, self._now()) and not is_owners_wish:
             self.require(ItemAct.OPEN, item)
 
     def check(self, draft: Draft) -> None:
-        """Refuse a new item that could not be deposited. Nothing is spent or read for it."""
+        """Refuse a new item that could not be deposited. The check spends no labels and reads no files."""
         self._check_publishable(self._with_all_forms(draft))
 
     def deposit(
@@ -117,9 +117,9 @@ class Deposits:
     ) -> Item:
         """Deposit `draft`, and return the new item. It belongs to the account `owner`, or else to the Archive.
 
-        `sources` are its files by their paths below `doc/`. Of the draft's own list of files only the media types
-        count. A repeated call with the same `key` returns the first item; `KeyReused` if that was deposited with other
-        content.
+        `sources` are its files by their paths below `doc/`. From the draft's own list of files, only the media types
+        are used. A repeated call with the same `key` returns the first item. It raises `KeyReused` if the first item
+        was deposited with other content.
         """
         draft, change = self._with_all_forms(draft), self._change(who, message)
         files = DepositedFiles(draft, sources)
@@ -142,8 +142,9 @@ class Deposits:
             return _return_earlier(self._kept, self._kept.read(name_of(_rep(labels))).item, checked, files)
 
     def find_deposited(self, labels: LabelForms, draft: Draft, sources: Mapping[str, Source]) -> Item | None:
-        """Return the item under labels that were reserved with a key, if there is one. For refused deposits: the first
-        item may be the reason for the refusal. `KeyReused` if that was deposited with other content."""
+        """Return the item under labels that were reserved with a key, if there is one. This is for refused deposits: an
+        earlier item of the same key may be the reason for the refusal. Raise `KeyReused` if the earlier item was
+        deposited with other content."""
         known = find_forms(self._catalog, labels)
         if known is None:
             return None
@@ -159,8 +160,8 @@ class Deposits:
         *,
         owner: str | None = None,
     ) -> list[Item | IbiError]:
-        """Deposit items, and return each item as `deposit` does, or the error that refused it. Items that name no other
-        item and take no time to read are stored together."""
+        """Deposit items. Return for each the item, as `deposit` does, or the error that refused it. Items are stored
+        together if they name no other item and are quick to read."""
         change, outcomes = self._change(who, message), dict[int, Item | IbiError]()
         together: dict[int, tuple[Item, DepositedFiles, str | None]] = {}
         for number, new in enumerate(wanted):
@@ -212,7 +213,7 @@ class Deposits:
         names: NameCheck,
         change: Change,
     ) -> PendingItem | Item | IbiError:
-        """Return the item to store, the item that an earlier deposit with its key made, or its refusal."""
+        """Return the item to store, or the item of an earlier deposit with the same key, or the refusal."""
         if isinstance(forms, Exception):
             return _as_refusal(forms)
         checked, files, key = new
@@ -227,7 +228,7 @@ class Deposits:
     def _add(
         self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
     ) -> Item:
-        """Store a new item that names no other, together with those that come at the same time."""
+        """Store a new item that names no other item, together with items that come at the same time."""
         item = self._kept.add(self._pending(checked, labels, files, change))
         if on_bytes is not None:
             on_bytes(sum(file.size for file in item.files))
@@ -236,7 +237,7 @@ class Deposits:
     def _read_in(
         self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
     ) -> Item:
-        """Store a new item that makes claims on others, or has files that take a while to read."""
+        """Store a new item that makes claims on other items, or has files that are slow to read."""
         name, draft = name_of(_rep(labels)), files.expected_draft()
         held = tuple(name_of(each) for each in items_claimed(self._catalog, draft) if self.holds_at_once(each))
 
@@ -246,7 +247,7 @@ class Deposits:
 
         with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
-                self._check_publishable(draft)  # others may have deposited an edition meanwhile
+                self._check_publishable(draft)  # another caller may have deposited an edition meanwhile
                 for each in held:
                     self._kept.read(each)  # a damaged item could not record its half afterwards
             stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
@@ -269,9 +270,9 @@ class Deposits:
         on_bytes: OnBytes | None = None,
         wanted_by: str | None = None,
     ) -> Updated:
-        """Replace the content of an item, and return it. `Keep(path)` among the sources is a file that it has. The
-        warnings name files whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object
-        was at `head`, if the caller gives one. `wanted_by` is as in `require_update`."""
+        """Replace the content of an item, and return the item. `Keep(path)` among the sources stands for a file that
+        the item has. The warnings name files that lose their persistent path. Raise `ContentChanged` if the item was
+        changed meanwhile, or since version `head` if the caller gives one. `wanted_by` is as in `require_update`."""
         name = name_of(self._kept.find(label))
         self._kept.require_changeable(name)
         before = self._kept.read(name)
@@ -291,7 +292,7 @@ class Deposits:
             names.allow(added, before.item.labels)
             new = PendingItem(name, revise, files.stored, self._change(who, message))
             stored = self._kept.revise(new, before.head, on_bytes)
-            self._kept.settle(name)  # not simply listed: others may have changed it since
+            self._kept.settle(name)  # not simply listed: another caller may have changed it since
             self._kept.note(self.entry("update", name, message))
             if stored.item.visibility != before.item.visibility:
                 self._kept.note(self.entry("visibility", name, _visibility_text(stored.item.visibility)))
@@ -307,8 +308,8 @@ class Deposits:
         purge: bool = False,
         check: Callable[[Item], None] = lambda _: None,
     ) -> Item:
-        """Delete an item, and return the tombstone. With `purge`, earlier versions go for good, also those of an item
-        deleted before. `check` is called with the item under its lock, when nobody else changes it any more."""
+        """Delete an item, and return the tombstone. With `purge`, remove earlier versions for good, even those of an
+        item that was deleted before. `check` is called with the item under its lock, when nobody else can change it."""
         found = self._kept.find(label)
         self.require(ItemAct.PURGE if purge else ItemAct.DELETE, found)
         name = name_of(found)
@@ -330,7 +331,7 @@ class Deposits:
         return item
 
     def give(self, label: Label, owner: str | None, who: str) -> Item:
-        """Give the item to the account `owner`, or to the Archive. Return it."""
+        """Give the item to the account `owner`, or to the Archive. Return the item."""
         found = self._kept.find(label)
         self.require(ItemAct.GIVE, found)
         life_cycle.require(found, life_cycle.Act.UPDATE)
@@ -338,8 +339,8 @@ class Deposits:
         return self.change({label: lambda item: replace(item, owner=owner)}, who, message, act="give")[label]
 
     def forms(self, label: Label) -> LabelForms:
-        """Return both labels of an item that is here, or the known label of another item. `InvalidLabel` for an unknown
-        label of before 2008: no relation can record it."""
+        """Return both labels of an item here, or the known label of another item. Raise `InvalidLabel` for an unknown
+        label from before 2008, which no relation can record."""
         item = find_labelled(self._catalog, label)
         if item is None and not label.is_dated:
             raise InvalidLabel(str(label), 0, LEGACY_UNKNOWN)
@@ -348,21 +349,21 @@ class Deposits:
     def change(
         self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str, *, act: str = "relate"
     ) -> dict[Label, Item]:
-        """Change items, such as their relations, all or none, in this order. Each function makes the new item from the
-        present one. `act` is the name of the change in the audit log."""
+        """Change items, such as their relations, in this order: either all or none. Each function makes the new item
+        from the present item. `act` is the name of the change in the audit log."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
         for name in names.values():
             self._kept.require_changeable(name)
         change = self._change(who, message)
         with self._kept.changing(*names.values()), self._kept.locks.hold(*names.values()):
             for label, into in changes.items():
-                into(self._kept.read(names[label]).item)  # a refusal comes before anything is written
+                into(self._kept.read(names[label]).item)  # so that a refusal comes before the first write
             changed = {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
             self._kept.note(*(self.entry(act, name, message) for name in names.values()))
             return changed
 
     def _with_all_forms(self, draft: Draft) -> Draft:
-        """Return the draft, naming others by all the labels that they are known by here."""
+        """Return the draft with all known labels of each item that it names."""
         if not named_by(draft):
             return draft
         description = replace(
@@ -378,25 +379,25 @@ class Deposits:
         return forms if held is None else held.labels
 
     def check_claims(self, draft: Draft) -> None:
-        """Refuse a new item for its claims on others, such as a second next edition, before anything else of it is
-        there."""
+        """Refuse a new item for its claims on other items, such as a second next edition, before any part of it is
+        stored."""
         for held in items_claimed(self._catalog, draft):
-            if self.holds_at_once(held):  # then this deposit changes it
+            if self.holds_at_once(held):  # then this deposit changes `held`
                 self._kept.require_changeable(name_of(held))
             else:
                 self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
 
     def _check_publishable(self, draft: Draft) -> Item:
-        """Return the item without its labels. An item that could not be published is refused before anything is spent
-        or read."""
+        """Return the item without its labels. Refuse an item that could not be published before labels are spent or
+        files are read."""
         self.check_claims(draft)
         check_dates(draft.metadata)
         return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
-        """Lock the items that a new one names: they must not get another edition while its files are read. Others do
-        not know the new item yet."""
+        """Lock the items that a new item names, so that they get no other edition while its files are read. The new
+        item itself is still unknown to others."""
         return self._kept.locks.hold(name, *held) if held else nullcontext()
 
     def _now(self) -> Instant:
@@ -404,7 +405,7 @@ class Deposits:
         return Instant(self._clocks.seconds())
 
     def _pending(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change) -> PendingItem:
-        """Return a checked new item, to be stored when its files were taken in."""
+        """Return a checked new item, to be stored after its files."""
 
         def publish(taken: Mapping[str, TakenFile]) -> Item:
             return replace(checked, labels=labels, files=files.describe(taken))

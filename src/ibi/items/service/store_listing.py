@@ -1,4 +1,4 @@
-"""The agreement of catalogue and store: recovery after crashes, and a catalogue that is made anew from the store."""
+"""Makes the catalogue agree with the store: recovery after crashes, and a rebuild of the catalogue from the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibi.standard.label import RepositoryName
 from ibi.standard.storage_errors import StoreIncomplete
 
 STEPS: Final = ("items read in",)
-"""The steps at which tests try a crash, beside the steps of each change."""
+"""Further steps at which tests try a crash. Each change has its own steps."""
 _BATCH: Final = 200
 
 
@@ -43,7 +43,7 @@ class ListingResult:
     """The result of listing items of the store in the catalogue."""
 
     looked_at: int = 0
-    """Items that were compared with the catalogue, or read: none when a store is opened after a clean end."""
+    """Items that were compared with the catalogue, or read. After a clean end, opening a store reads none."""
     removed: int = 0
     """Items that were removed from the catalogue because the store lacks them."""
     unreadable: tuple[tuple[str, IbiError], ...] = ()
@@ -58,12 +58,12 @@ def _unread(names: Iterable[str]) -> Iterator[Sequence[ReadItem]]:
 
 
 class StoreListing:
-    """Lists the items of a store in its catalogue, where the two do not agree."""
+    """Lists items of a store in its catalogue if the two do not agree."""
 
     def __init__(self, store: ItemRepository, objects: ContentStore, catalog: StoreCatalog, journal: Journal) -> None:
         self._store, self._objects, self._catalog, self._journal = store, objects, catalog, journal
         self.read_ahead: ReadAhead | None = None
-        """Reads items ahead when all of them are needed."""
+        """Reads items ahead if all items are needed."""
         self.is_rebuilt = False
         """True if all items were read to make the catalogue agree with the store."""
 
@@ -75,14 +75,14 @@ class StoreListing:
         *,
         give_up_missing: bool,
     ) -> ListingResult:
-        """Finish the changes of crashed processes: in the store, then in the catalogue, then between related items. A
-        catalogue that lists another state of the store is made to agree with the store, item by item."""
+        """Finish the changes of crashed processes: in the store, then in the catalogue, then between related items. If
+        the catalogue lists another state of the store, make it agree with the store, item by item."""
         finished = self._store.content.sweep()
         with self._journal.take_abandoned() as left:
             is_whole = all(one.whole for one in left)
             if not is_whole or not (self._catalog.agrees() or self._adopt()):
                 self._catalog.check_store()
-                on_rebuild(self._catalog.expected_items())  # first: counting the items takes long as well
+                on_rebuild(self._catalog.expected_items())  # first: counting the items is slow as well
                 if not give_up_missing:
                     self._refuse_incomplete()
                 # The directory may have been restored from a backup, so labels may have been given out since then.
@@ -102,8 +102,8 @@ class StoreListing:
                 self._store.finish(name)
 
     def _adopt(self) -> bool:
-        """Mark store and catalogue as agreeing if neither records its state, as in earlier versions, and both have the
-        same names. Return whether they agree now."""
+        """Return whether store and catalogue agree now. In earlier versions neither recorded its state: then mark them
+        as agreeing if both have the same names."""
         if not self._catalog.is_unmarked():
             return False
         listed = sum(1 for _ in self._catalog.names()) + len(self._catalog.transfers())
@@ -113,7 +113,8 @@ class StoreListing:
         return True
 
     def _agree(self, on_item: Callable[[], None], *, always: bool, only_changed: bool) -> ListingResult | None:
-        """Make the catalogue agree with the store. Return None if another process did so already, unless `always`."""
+        """Make the catalogue agree with the store. Return None without `always` if another process has already done
+        it."""
         # From here to the end the catalogue belongs to no store: after a crash, the next process to open it begins
         # again.
         if not self._catalog.begin_rebuild(always=always):
@@ -126,8 +127,8 @@ class StoreListing:
         return replace(listed, removed=removed)
 
     def _refuse_incomplete(self) -> None:
-        """Refuse a store with fewer items than expected. It is not mounted, or was restored from an older backup:
-        removing the missing items from the catalogue would make them unknown."""
+        """Refuse a store with fewer items than expected: it is not mounted, or was restored from an older backup. The
+        missing items must stay in the catalogue, or their labels would become unknown."""
         missing = list(self.unkept_names())
         expected, kept = self._catalog.expected_items(), sum(1 for _ in self._store.content.iterate())
         lacking = max(len(missing), 0 if expected is None else expected - kept)
@@ -140,8 +141,8 @@ class StoreListing:
         return (name for name in map(str, self._catalog.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = ignore_item) -> ListingResult:
-        """Rebuild the catalogue from the store, item by item, and begin another epoch of its feed. Other processes may
-        go on working."""
+        """Rebuild the catalogue from the store, item by item, and begin a new epoch of its feed. Other processes may go
+        on working."""
         self._catalog.check_search()
         removed = self._forget_missing()
         listed = self._list_all(self._store.content.iterate(), on_item)
@@ -151,10 +152,10 @@ class StoreListing:
     def _list_all(
         self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False
     ) -> ListingResult:
-        """List items, some hundred in a commit. During a commit no other process lists them.
+        """List items, several hundred in one commit. During a commit no other process lists the same items.
 
-        With `only_changed`, items that the catalogue already has are not written again. Otherwise their search index
-        would be written too, and repeated starts on a full disk would fill it further.
+        With `only_changed`, items that the catalogue already has are not written again. Otherwise each start would
+        write the search index of all items, and fill a full disk further.
         """
         looked_at, unreadable = 0, list[tuple[str, IbiError]]()
         read_ahead = _unread if self.read_ahead is None or only_changed else self.read_ahead
@@ -176,7 +177,7 @@ class StoreListing:
         return ListingResult(looked_at, unreadable=tuple(unreadable))
 
     def _list_again(self, names: Sequence[str], *, only_changed: bool) -> Iterator[tuple[str, IbiError]]:
-        """Read items and list them together. Yield those that cannot be listed, with the error."""
+        """Read items and list them together. Yield the names of items that cannot be listed, with their errors."""
         items = {}
         for name in names:
             try:
@@ -198,7 +199,8 @@ class StoreListing:
         self._catalog.put_all([each.item for each in stored], [each.revision for each in stored])
 
     def _forget_missing(self) -> int:
-        """Remove items that the store lacks. A damaged item stays listed: only the catalogue knows what it was."""
+        """Remove items that the store lacks. A damaged item stays listed, because only the catalogue still has its
+        record."""
         removed = 0
         for transfer in self._catalog.transfers():
             with self._store.locks.hold(name_of(transfer.rep)):
@@ -211,7 +213,8 @@ class StoreListing:
         return removed
 
     def _transfer_of(self, name: str) -> Transfer | None:
-        """Return the transfer of the item, by its object. If that cannot be read, the catalogue stays as it is."""
+        """Return the transfer that the object of the item records. If the object cannot be read, the catalogue stays as
+        it is."""
         try:
             self._store.read(name)
         except ItemTransferred as gone:

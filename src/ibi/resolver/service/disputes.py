@@ -1,7 +1,7 @@
-"""Disputes over Originals: shown, told to the administrators of both Archives, and settled (E93).
+"""Disputes over Originals (E93): listed, reported to the administrators of both Archives, and settled.
 
-The known holder stays while a dispute is open. A transfer that the holder tells, signed or in its answers, settles it.
-So does the administrator of the resolver.
+While a dispute is open, the known holder stays the holder. The holder settles the dispute if it reports a transfer,
+signed or in its answers. The administrator of the resolver can settle it as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ibi.standard.messages.identification import LabelForms
 
 SHOWN: Final = 200
 _LOOKED_AT: Final = 10_000
-"""Disputes that are searched for reports, or counted."""
+"""Maximum disputes that are searched for reports, or counted."""
 _DAY: Final = 86_400
 _LOOK: Final = 60.0
 """Seconds between two looks for disputes to report."""
@@ -49,13 +49,13 @@ class UnknownDispute(IbiError):
 
 
 class DisputeSource(Protocol):
-    """Disputes of a data directory, or of a server."""
+    """The disputes of a data directory, or of a server."""
 
     def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
-        """Return the open disputes, the last seen first; with `settled` all of them."""
+        """Return the open disputes, the last seen first. With `settled`, return settled disputes too."""
 
     def settle_dispute(self, label: str, holder: str) -> list[DisputeResource]:
-        """Declare the holder of the Original. Return the disputes over it."""
+        """Declare the holder of the Original. Return the disputes over this Original."""
 
 
 class NotAParty(InvalidMessage):
@@ -99,12 +99,12 @@ class Disputes:
         return bool(self.all(settled=False, most=1))
 
     def count_open(self) -> int:
-        """Return the number of open disputes, for a figure. An Archive that claims thousands of items makes this take a
-        while."""
+        """Return the number of open disputes, for the metrics. The call is slow if an Archive claims thousands of
+        items."""
         return len(self.all(settled=False, most=_LOOKED_AT))
 
     def settle(self, label: Label, holder: Label, by: str, actor: Actor = COMMAND) -> tuple[Dispute, ...]:
-        """Settle disputes by the administrator's word: `holder` is a party of a dispute over `label`."""
+        """Settle the disputes over `label` as the administrator decided. `holder` is a party of one of them."""
         disputes = self._beliefs.disputes(_LOOKED_AT, label)
         if not disputes:
             raise UnknownDispute(label=str(label))
@@ -129,7 +129,7 @@ class Disputes:
     def _parties(self, label: Label, disputes: Iterable[Dispute]) -> frozenset[Label]:
         claims = [dispute.claim for dispute in disputes]
         named = {each for claim in claims for each in (claim.claimant, claim.home)}
-        # The present holder may have got it since the dispute began.
+        # The present holder may have got the Original after the dispute began.
         return frozenset(named | self._homes(label) | set(self._beliefs.succession(label).chain[-1:]))
 
     def _forms(self, service: Label) -> LabelForms:
@@ -139,7 +139,7 @@ class Disputes:
         return LabelForms.of(service) if found is None else found.service
 
     def _homes(self, label: Label) -> frozenset[Label]:
-        """Return the homes of a label, as beliefs name them."""
+        """Return the homes of a label, by the labels that beliefs use for them."""
         prefix, own = home_prefix(label), self._own
         found = {each.labels[0] for each in self._registry.all() if prefix in each.home_prefixes}
         if own is not None and prefix in own.home_prefixes:
@@ -147,8 +147,8 @@ class Disputes:
         return frozenset(found)
 
     def untold(self) -> Iterator[list[Dispute]]:
-        """Yield the open disputes that were seen since their administrators were told, a day ago at least: a list for
-        each two Archives."""
+        """Yield the open disputes to report, as one list for each pair of Archives. These were never reported, or were
+        reported at least a day ago and seen again since."""
         now = int(self._wall())
         between: dict[tuple[Label, Label], list[Dispute]] = {}
         for dispute in self.all(settled=False, most=_LOOKED_AT):
@@ -162,8 +162,8 @@ class Disputes:
             self._beliefs.record_told(dispute.claim.label, dispute.claim.claimant, int(self._wall()))
 
     def addresses(self, dispute: Dispute, own_mail: str | None) -> tuple[str, ...]:
-        """Return the addresses of the administrators of both Archives, as far as they are known. `own_mail` is that of
-        the server's own Archive."""
+        """Return the known addresses of the administrators of both Archives. `own_mail` is the address for the server's
+        own Archive."""
         services = (dispute.holder, dispute.claim.claimant)
         return tuple(dict.fromkeys(mail for each in services if (mail := self._mail_of(each, own_mail)) is not None))
 
@@ -177,7 +177,7 @@ class Disputes:
 
 
 class DisputeMail:
-    """Tells the administrators of both Archives, each dispute once a day at most, while a server runs."""
+    """Mails disputes to the administrators of both Archives while a server runs, each dispute at most once a day."""
 
     def __init__(
         self,
@@ -196,8 +196,8 @@ class DisputeMail:
         return (Job("dispute mail", self.send_due, _LOOK, hold=self._hold),)
 
     def send_due(self) -> None:
-        """Send the letters that are due. Blocks. A refusal by the mail server is logged, and retried in a day: a server
-        that always refuses would otherwise be asked every minute."""
+        """Send the letters that are due. Blocks. If the mail server refuses a letter, log that and retry in a day.
+        Otherwise a mail server that always refuses would be asked every minute."""
         for disputes in self._disputes.untold():
             for to in self._disputes.addresses(disputes[0], self._own_mail):
                 try:
@@ -208,7 +208,7 @@ class DisputeMail:
 
 
 class LocalDisputes:
-    """The port of commands on a data directory."""
+    """Implements `DisputeSource` for commands on a data directory."""
 
     def __init__(self, disputes: Disputes, by: str) -> None:
         self._disputes, self._by = disputes, by
@@ -222,9 +222,9 @@ class LocalDisputes:
 
 _LOG: Final = structlog.get_logger("ibi.resolver")
 _AGAIN: Final = 3600.0
-"""Seconds until an Archive without an answer is asked again."""
+"""Seconds until a silent Archive is asked again."""
 _MOST: Final = 100
-"""Disputes that are checked in one round."""
+"""Maximum disputes that one round checks."""
 
 
 class ProvenanceGateway(Protocol):
@@ -235,7 +235,7 @@ class ProvenanceGateway(Protocol):
 
 
 class BelievedReleases(Protocol):
-    """Records releases that are believed; `ibi.transfers.service.release_register` is one. Calls block."""
+    """Records believed releases; `ibi.transfers.service.release_register` implements it. Calls block."""
 
     def hear(self, texts: tuple[str, ...]) -> Label: ...
 
@@ -245,8 +245,9 @@ class BelievedReleases(Protocol):
 class ClaimProofs:
     """Asks both Archives of a dispute for the chain of releases (E88, E93). For the event loop of a resolver.
 
-    A chain that is believed names the holder, whichever of the two told it. Then the claim of the other is over, and no
-    administrator has to decide. Without one, or where one Archive has signed two releases, the dispute stays open.
+    A believed chain names the holder, no matter which of the two Archives told it. Then the claim of the other Archive
+    is over, and no administrator has to decide. The dispute stays open if there is no believed chain, or if one Archive
+    has signed two releases.
     """
 
     def __init__(
@@ -263,7 +264,7 @@ class ClaimProofs:
         self._job = Job("claim proofs", self.look, _AGAIN)
 
     def note(self, _claim: object = None) -> None:
-        """Look at once: there is a new claim. From any thread."""
+        """Look at once, because there is a new claim. May be called from any thread."""
         self._job.wake()
 
     def jobs(self) -> tuple[Job, ...]:
@@ -275,14 +276,14 @@ class ClaimProofs:
             await self.check(dispute)
 
     async def check(self, dispute: Dispute) -> None:
-        """Ask the claimant, the believed holder and the home, and believe proven releases."""
+        """Ask the claimant, the believed holder and the home for their chains, and believe proven releases."""
         claim, told = dispute.claim, dict[Label, tuple[str, ...]]()
         for party in dict.fromkeys((claim.claimant, dispute.holder, claim.home)):
             archive = next((each for each in self._archives() if party in each.service.labels), None)
             texts = None if archive is None else await self._gateway.read_provenance(archive, claim.label)
             if texts is not None:
                 told[party] = texts
-        if claim.claimant in told:  # otherwise it may know more than the others
+        if claim.claimant in told:  # a silent claimant may know more than the others
             await asyncio.to_thread(self._judge, dispute, told)
 
     def _judge(self, dispute: Dispute, told: dict[Label, tuple[str, ...]]) -> None:

@@ -1,8 +1,8 @@
-"""Resolution without the centre: the copy of the resolver's register in an Archive, and the times when it is used
-(E94).
+"""Resolution without the resolver (E94): an Archive keeps a copy of the register, and uses it while the resolver is
+away.
 
-While the resolver is there, links to items elsewhere are left to it. When it does not answer, the Archive resolves them
-for its own readers: it asks the others of the register, as a resolver would.
+While the resolver answers, the Archive leaves links to items elsewhere to the resolver. Otherwise the Archive resolves
+these links for its own readers. It asks the other Archives on the register, as a resolver would.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ibi.standard.signing import InvalidStatement, PublicKey
 from ibi.standard.storage_errors import StorageError
 
 FETCH_EVERY: Final = 60.0
-"""Seconds between two looks at the resolver's register. A missing one is asked for sooner."""
+"""Seconds between two looks at the resolver's register. If the register is missing, the wait is shorter."""
 _SOON: Final = 5.0
 PATIENCE: Final = 1.0
-"""Seconds in which a working resolver answers."""
+"""Maximum seconds that a working resolver takes to answer."""
 _FRESH: Final = 0.25
-"""Seconds for which an answer proves that the resolver is there: readers who come together share one look."""
+"""Seconds for which an answer proves that the resolver is there. Readers who come at the same time share one look."""
 _MOST_NAMED: Final = 3
-"""Lost Archives that an error names."""
+"""Maximum lost Archives that an error names."""
 _MOST_RUNS: Final = 16
 _AWAY: Final = 5.0
-"""Seconds for which a resolver that did not answer counts as away. It is looked for meanwhile, and no reader waits."""
+"""Seconds for which a silent resolver counts as away. Meanwhile this Archive looks for it, and no reader waits."""
 
 
 class RegisterRefused(IbiError):
@@ -58,8 +58,8 @@ class RegisterMissing(IbiError):
 
 
 class RegisterGateway(Protocol):
-    """Asks the resolver; `ibi.membership.client.resolver_gateway` implements it. Never raises for an error of the
-    resolver."""
+    """Asks the resolver; `ibi.membership.client.resolver_gateway` implements it. An error of the resolver never
+    raises."""
 
     async def fetch(self, etag: str | None) -> FetchedRegister: ...
 
@@ -69,11 +69,11 @@ class RegisterGateway(Protocol):
 
 
 def _ignore() -> None:
-    """Do nothing: by default no part of the server waits for it."""
+    """Do nothing: by default no part of the server waits for this call."""
 
 
 class KeptRegister:
-    """The Archives of the register that this Archive keeps: a `Directory` for resolutions. For one event loop."""
+    """The Archives of the stored register, as a `Directory` for resolutions. For one event loop."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class KeptRegister:
         chance: Callable[[], float] = random.random,
         takes_losses: bool = False,
     ) -> None:
-        """`resolver` is its URL. `own` is the Archive of this process, if there is one, which is asked without a
-        network. With `takes_losses`, an operator has accepted a list that lost Archives."""
+        """`resolver` is the URL of the resolver. `own` is the Archive of this process, if there is one: it is asked
+        without a network. `takes_losses` is True if an operator has accepted a register that lost Archives."""
         self._takes_losses = takes_losses
         self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
         self._log = log or structlog.get_logger("ibi.membership")
@@ -100,10 +100,10 @@ class KeptRegister:
         self.refusal: str | None = None
         """The reason why the resolver's present register is refused; None if it is accepted."""
         self.on_unlisted: Callable[[], object] = _ignore
-        """Called on the event loop when the present register does not include this Archive, or needs its registration
-        key again."""
+        """Called on the event loop if the present register does not include this Archive, or needs the registration key
+        again."""
         self._lacks_own = False
-        """True if the accepted register was such a one. It may be older than an inclusion that was under way."""
+        """True if the accepted register was of that kind. It may be older than an inclusion that was under way."""
         self._archives: tuple[ArchiveRef, ...] = () if own is None else (own,)
         self._homes = Homes.of_archives(self._archives)
 
@@ -114,14 +114,13 @@ class KeptRegister:
         return self._homes
 
     def check(self) -> None:
-        """Raise `RegisterMissing` while there is none. For the monitoring of a replica."""
+        """Raise `RegisterMissing` while there is no register. For the monitoring of a replica."""
         if self.register is None:
             raise RegisterMissing(resolver=self._resolver)
 
     @property
     def standing(self) -> ResolverStanding | None:
-        """The reason why this Archive resolves in the place of its resolver, as far as it is known; None if it does
-        not."""
+        """The known reason why this Archive resolves in the place of its resolver; None if it does not."""
         presence = self.presence
         if presence is None or self.register is None:
             return None
@@ -130,19 +129,19 @@ class KeptRegister:
         return None if self.refusal is None else ResolverStanding.REGISTER_REFUSED
 
     async def is_alone(self) -> bool:
-        """Return whether a link to an item elsewhere has to be resolved here. This takes a stored register, and a
-        resolver that is away, is not proven to be the resolver, or offers no acceptable register."""
+        """Return whether this Archive has to resolve links to items elsewhere. That needs a stored register. And the
+        resolver must be away, or must have failed to prove its key or to offer an acceptable register."""
         if self.presence is None or self.register is None:
             return False
         return self.refusal is not None or await self.presence.is_away()
 
     async def admit(self) -> bool:
-        """Return whether the resolver, which is back, has a register that this Archive accepts."""
+        """Return whether this Archive accepts the register of a resolver that is back."""
         await self.fetch()
         return self.refusal is None
 
     def load(self) -> None:
-        """Use the register that an earlier process stored. Blocks."""
+        """Load the register that an earlier process stored. Blocks."""
         statement = self._store.read()
         if statement is None:
             return
@@ -155,12 +154,12 @@ class KeptRegister:
         return (Job("register", self._follow, FETCH_EVERY),)
 
     async def close(self) -> None:
-        """End the look at the resolver that is under way."""
+        """End a look at the resolver that is under way."""
         if self.presence is not None:
             await self.presence.close()
 
     async def fetch(self) -> bool:
-        """Ask the resolver once. Return whether the stored register is its present one."""
+        """Ask the resolver once. Return whether the stored register is the present register of the resolver."""
         fetched = await self._gateway.fetch(None if self.register is None else self.register.etag)
         if fetched.statement is None:
             if fetched.is_known and self._lacks_own:
@@ -180,10 +179,10 @@ class KeptRegister:
         return True
 
     async def _follow(self) -> float:
-        return await self.look() * (0.75 + self._chance() / 2)  # not all Archives at the same moment
+        return await self.look() * (0.75 + self._chance() / 2)  # not all Archives ask at the same moment
 
     async def look(self) -> float:
-        """Ask the resolver, and whether it is there. Return the seconds until the next look."""
+        """Ask for the register, and look whether the resolver is there. Return the seconds until the next look."""
         is_newest, presence = await self.fetch(), self.presence
         if presence is None:
             return FETCH_EVERY if is_newest or self.register is not None else _SOON
@@ -193,7 +192,7 @@ class KeptRegister:
         return FETCH_EVERY if is_settled and (is_newest or self.register is not None) else _SOON
 
     def _take(self, statement: str) -> SignedRegister:
-        """Store a register that comes from the resolver itself. Blocks."""
+        """Store a register after a check that it comes from the resolver itself. Blocks."""
         register = self._verify(statement)
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
@@ -206,14 +205,16 @@ class KeptRegister:
         return register
 
     def _check_losses(self, before: SignedRegister, register: SignedRegister) -> None:
-        """Keep a list aside if it has Archives that the new one lacks. `RegisterRefused` if the resolver does not
-        report their removal: it lost them, and the stored list brings them back. Blocks."""
+        """Set the stored register aside if the new register lacks some of its Archives. Raise `RegisterRefused` if the
+        resolver does not report their removal: it has lost them, and the stored register can bring them back.
+        Blocks."""
         lacking = [each for each in before.archives if each.registered and register.find(each.home.service) is None]
         if not lacking or not _is_same_resolver(before, register):
             return
         self._store.keep_former(before.text, before.issued, len(before.archives))
         lost = [each for each in register.lost_since(before) if not self._is_own(each)]  # that one asks anew
-        if not lost or self._takes_losses or self._store.read() == register.text:  # another process was told to take it
+        # Equal texts: another process was told to accept the register.
+        if not lost or self._takes_losses or self._store.read() == register.text:
             return
         reason = (
             f"it lacks Archives that were registered, and does not say that they were removed: {_name_some(lost)}; its"
@@ -222,15 +223,15 @@ class KeptRegister:
         raise RegisterRefused(resolver=self._resolver, reason=reason)
 
     def read_former(self) -> str | None:
-        """Return the fullest valid register among the lists kept aside. Blocks."""
+        """Return the valid register with the most Archives among those set aside. Blocks."""
         for statement in self._store.former():
             with suppress(InvalidStatement, RegisterRefused):
                 return self._verify_kept(statement).text
         return None
 
     def _verify_kept(self, statement: str) -> SignedRegister:
-        """Return a register that was accepted before. One that a former key of the resolver signed still serves, until
-        there is another."""
+        """Return a register that was accepted before. A register with the signature of a former key of the resolver is
+        valid until the next register comes."""
         register = read_register(statement)
         is_former = register.signer in self._store.former_keys(self._resolver)
         return register if is_former else self._verify(statement)
@@ -265,7 +266,7 @@ class KeptRegister:
         return entry is None or entry.home.archive is None or entry.awaits_key
 
     def _note_standing(self, standing: ResolverStanding | None) -> None:
-        """Store the standing for commands. Blocks."""
+        """Store the standing of the resolver, for commands. Blocks."""
         if standing == self._noted:
             return
         try:
@@ -280,7 +281,7 @@ class KeptRegister:
         self._noted = standing
 
     def _with_own(self, listed: ListedArchive) -> ListedArchive:
-        """Return the entry. That of this Archive leads to this process, whatever address it has in the list."""
+        """Return the entry. The entry of this Archive leads to this process, whatever address the register gives."""
         return replace(listed, home=listed.home._replace(archive=self._own)) if self._is_own(listed) else listed
 
     def _is_own(self, listed: ListedArchive) -> bool:
@@ -299,24 +300,23 @@ def _name_some(lost: Sequence[ListedArchive]) -> str:
 
 
 def _is_same_resolver(before: SignedRegister, register: SignedRegister) -> bool:
-    """Return whether two registers are of one resolver, by its address or its key, and not of one that took its
-    place."""
+    """Return whether two registers are of one resolver, by its address or its key, and not of a successor."""
     if before.resolver.rstrip("/") == register.resolver.rstrip("/"):
         return True
     return leads_to(before.signer, register.signer, register.changes)
 
 
 async def _admit() -> bool:
-    """Return True: by default a resolver that proves its key is there."""
+    """Return True: by default, a resolver that proves its key counts as present."""
     return True
 
 
 class ResolverPresence:
-    """Tells whether the resolver is there. Its answer counts for a quarter of a second. Once it is known to be away, no
-    reader waits to find out. For one event loop.
+    """Tells whether the resolver is there. An answer counts for a quarter of a second. Once the resolver is known to be
+    away, no reader waits for a look. For one event loop.
 
-    A resolver with a known key has to prove it at each look. When it is back, or was started again, its register has to
-    be accepted: it may come from a backup, or be lost.
+    A resolver with a known key has to prove the key at each look. When the resolver is back, or was started again, this
+    Archive has to accept its register, which may come from a backup or be lost.
     """
 
     def __init__(
@@ -334,7 +334,8 @@ class ResolverPresence:
         """As of the last look."""
         self._looked = float("-inf")
         self._runs: deque[str] = deque(maxlen=_MOST_RUNS)
-        """The first run of the resolver, and those whose register was accepted; each of its replicas has one."""
+        """The first run of the resolver, and all runs with an accepted register. Each replica of the resolver has a run
+        of its own."""
         self._looking: asyncio.Task[bool] | None = None
 
     async def is_away(self) -> bool:
@@ -342,7 +343,7 @@ class ResolverPresence:
         if self.standing is ResolverStanding.THERE:
             return False if age < _FRESH else not await self.find_out()
         if age >= _AWAY:
-            self._begin()  # found out in the background: this reader does not wait
+            self._begin()  # the look goes on in the background: this reader does not wait
         return True
 
     async def close(self) -> None:
@@ -375,7 +376,7 @@ class ResolverPresence:
         """Return the standing of the resolver, and its run."""
         try:
             known = None if self._known_key is None else await asyncio.to_thread(self._known_key)
-        except StorageError:  # no other key may be taken for it
+        except StorageError:  # no other key may take its place
             return ResolverStanding.UNPROVEN, ""
         if known is not None:
             offered = await self._gateway.offered_key(known, PATIENCE)

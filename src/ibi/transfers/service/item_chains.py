@@ -1,7 +1,7 @@
 """The chain of an item in its object, and the two changes that a transfer makes there.
 
-Each change is one version of the object: the release together with a `local.json` of a Copy, and the countersignature
-together with a `local.json` of an Original. A crash leaves one version or the other, and nothing in between.
+Each change is one version of the object. A release comes with the `local.json` of a Copy, and a countersignature with
+the `local.json` of an Original. A crash leaves one version or the other, and nothing in between.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from ibi.transfers.rules.transfer import KeepRelease, TakeOver
 
 
 def _trust_all(_who: Label, _key: object) -> bool:
-    """Return True. The owners of the keys were judged when the Original was taken over. The chain of a Copy comes from
-    its source: only the parts that this Archive signed itself have consequences."""
+    """Return True. For an Original, the owners of the keys were judged when it was taken over. For a Copy, the chain
+    comes from its source, and only the parts that this Archive signed have consequences."""
     return True
 
 
 def _last_given(chain: Chain, service: LabelForms) -> Label | None:
-    """Return the Archive to which this one gave the Original last; None if it never did."""
+    """Return the Archive to which this Archive last gave the Original; None if it never gave it away."""
     releases = [link.said for link in chain.links if isinstance(link.said, Release)]
     return next((each.to for each in reversed(releases) if each.giver in service.labels), None)
 
 
 def has_yielded(item: Item, kept: KeptObject) -> bool:
-    """Return whether the object records a dispute that was settled for the present Archive of the Original (E98): then
-    there is no release."""
+    """Return whether the Original was yielded in a dispute (E98). Then the object records that, and there is no
+    release."""
     if item.transferred_to is None or item.state is not State.COPY:
         return False
     return any(version.change.message == yield_message(item.transferred_to) for version in kept.versions)
@@ -87,16 +87,16 @@ class ItemChains:
         resolver_keys: Callable[[], tuple[PublicKey, ...]] = lambda: (),
         remember: Callable[[RepositoryName, Chain], None] = lambda _rep, _chain: None,
     ) -> None:
-        """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over.
+        """`service` is the Archive's own item. `keep_track` is called before an Original is given away or taken over.
         `in_doubt` returns whether the directory may have been restored from a backup. `resolver_keys` returns the known
-        key of the resolver, and those before it. `remember` is called with the chain of each object that changed."""
+        key of the resolver, and its earlier keys. `remember` is called with the chain of each object that changed."""
         self._remember = remember
         self.repository, self.service, self.keys = repository, service, keys
         self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
         self._resolver_keys = resolver_keys
 
     def here(self, label: Label) -> Here:
-        """Return the item as this Archive has it."""
+        """Return the state of an item in this Archive."""
         public = (self.keys.signing_key().public, *self.keys.former())
         nothing = Here(self.service, public, resolver_keys=self._resolver_keys(), in_doubt=self._in_doubt())
         item = find_labelled(self.repository.catalog, label)
@@ -118,7 +118,7 @@ class ItemChains:
         )
 
     def chain(self, label: Label) -> Chain:
-        """Return the chain of an item; empty if it never moved, or is not here."""
+        """Return the chain of an item; empty if the item never moved, or is not here."""
         item = find_labelled(self.repository.catalog, label)
         return Chain() if item is None else self._chain_of(item)
 
@@ -128,8 +128,8 @@ class ItemChains:
         return item is not None and has_yielded(item, self.repository.content.read(name_of(item)))
 
     def moved(self, after: RepositoryName | None, most: int) -> tuple[list[tuple[Item, Chain]], RepositoryName | None]:
-        """Return the items with a chain among the next `most` items after a name, and the name for the next call; None
-        at the end. An unreadable item is left out."""
+        """Look at the next `most` items after a name. Return those with a chain, and the name for the next call or None
+        at the end. Unreadable items are left out."""
         found: list[tuple[Item, Chain]] = []
         items = list(islice(self.repository.catalog.items(after), most))
         for item in items:
@@ -139,9 +139,10 @@ class ItemChains:
         return found, items[-1].rep if len(items) == most else None
 
     def tell(self, label: Label) -> tuple[Chain, str | None]:
-        """Return the chain, for others. It is empty, with the reason, if the files there are no chain. A process may
-        have died after it stored a release, and before it listed it: then it is listed first. An Archive that hears of
-        the release takes the Original over, and from then on it may not be called Original here."""
+        """Return the chain to tell other Archives. If the stored chain is damaged, return an empty chain and the
+        reason. A process may have died between storing and listing a release: then the release is listed first. The
+        Archive that hears of a release takes the Original over, so this Archive must no longer call the item
+        Original."""
         item = find_labelled(self.repository.catalog, label)
         try:
             chain = Chain() if item is None else self._chain(name_of(item))
@@ -157,7 +158,7 @@ class ItemChains:
         except ContentDamaged:
             if item.state is not State.COPY:
                 raise
-            return Chain()  # the Original has a better one, which replaces it
+            return Chain()  # the chain of the Original will replace it
 
     def _chain(self, name: str) -> Chain:
         head = self.repository.content.read(name).head
@@ -172,8 +173,8 @@ class ItemChains:
             return decode_link(record.read_all())
 
     def keep_release(self, label: Label, step: KeepRelease, who: str, is_wanted: Callable[[], bool]) -> bool:
-        """Store the release and become a Copy. Return False if the item has changed since the decision, or the transfer
-        is no longer wanted."""
+        """Store the release, and turn the item into a Copy. Return False if the item has changed since the decision, or
+        the transfer is no longer wanted."""
 
         def release(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if not here.is_original or (here.chain.texts, here.manifest) != (step.chain.texts, step.manifest):
@@ -193,7 +194,7 @@ class ItemChains:
         return self._change(label, who, "release", release)
 
     def take_over(self, label: Label, step: TakeOver, who: str) -> bool:
-        """Countersign and become the Original. Return False if the Copy has changed since the decision."""
+        """Countersign, and turn the Copy into the Original. Return False if the Copy has changed since the decision."""
 
         def take(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if here.state is not State.COPY or here.manifest != step.manifest:
@@ -209,10 +210,11 @@ class ItemChains:
         return self._change(label, who, "take over", take)
 
     def keep_chain(self, label: Label, chain: Chain, who: str) -> bool:
-        """Store a chain that others have shown, if it goes on from the one here, and take the state that it gives.
+        """Store a chain from other Archives if it continues the chain here, and give the item the state that follows
+        from it.
 
-        An Original becomes a Copy. A Copy becomes the Original only if its bytes are those of the last release:
-        otherwise the comparison fetches them.
+        An Original becomes a Copy. A Copy becomes the Original only if it has the bytes of the last release. Otherwise
+        the comparison fetches these bytes.
         """
 
         def adopt(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
@@ -221,7 +223,7 @@ class ItemChains:
                 return None
             message = f"Learned that it was given to {release.to}"
             if before.item.state is State.ORIGINAL:
-                # Also if it came back since: the bytes here are older than those that came back.
+                # Even if the Original came back since: the bytes here are older.
                 last = _last_given(chain, self.service) or release.to
                 item = replace(before.item, custody=replace(before.item.custody, transferable=True))
                 transfer = life_cycle.send_away(item, last, self._now())
@@ -237,8 +239,9 @@ class ItemChains:
         return self._change(label, who, "learn release", adopt, even_in_doubt=True)
 
     def yield_to(self, label: Label, to: Label, source: str, theirs: Chain, who: str) -> bool:
-        """Become a Copy of the Original at `source`, with the chain `theirs`: a dispute was settled for that Archive
-        (E98). Links that contradict the chain are not stored. Return False if there is no Original here any more."""
+        """Turn the item into a Copy of the Original at `source`, with the chain `theirs`: a dispute was settled for
+        that Archive (E98). Links that contradict the chain are dropped. Return False if this Archive no longer has the
+        Original."""
 
         def give_up(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if not here.is_original:
@@ -284,8 +287,8 @@ class ItemChains:
         return True
 
     def _keep(self, item: Item, others: Mapping[str, bytes], links: int, change: Change, head: int) -> None:
-        """Store a version in which `local.json` and these files are new. Everything else stays byte for byte, except
-        links that are not in the chain."""
+        """Store a version with a new `local.json` and these new files. All other files stay byte for byte, except links
+        that are not in the chain."""
         name, repository = name_of(item), self.repository
         files: dict[str, Source] = {path: Keep(path) for path in repository.content.read(name).head.files}
         chain = {link_path(number) for number in range(1, links + 1)}

@@ -1,7 +1,7 @@
 """Takes Originals over from other Archives: brings a complete Copy, waits for the release, countersigns it.
 
-The release is fetched from the sender for as long as it takes: an Archive that has said that it holds the Copy may be
-the only one that can have the Original.
+This Archive asks the sender for the release until it comes. Once this Archive has said that it holds the Copy, it may
+be the only one that can have the Original.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ from ibi.transfers.service.senders import WITHOUT_REGISTER, Senders, explain_sta
 _MOST_TURNS: Final = 8
 MOST_WAITING: Final = 1000
 MOST_OF_NETWORK: Final = 100
-"""Offers that wait for a librarian, in all and of one network (/24, /48). Further ones are refused, since any server
-can send offers."""
+"""Maximum offers that wait for a librarian, in all and from one network (/24, /48). Further offers are refused, since
+any server can send offers."""
 A_MINUTE: Final = 60
 A_MINUTE_OF_NETWORK: Final = 20
-"""Offers without a token that are accepted in a minute, in all and of one network. Questions about the progress of a
-known offer do not count."""
+"""Maximum offers without a token per minute, in all and from one network. Questions about the progress of a known offer
+do not count."""
 _DAY: Final = 86400
 _ENDED: Final = 7 * _DAY
 _WAITING: Final = 30 * _DAY
-"""Seconds for which offers are stored: one that ended before this Archive agreed, and one that waits without a further
-question."""
+"""Seconds for which an offer is stored: if it ended before this Archive agreed, and if it waits and its sender no
+longer asks."""
 MOST_ENDED: Final = 10_000
-"""Offers of the former kind that are stored."""
+"""Maximum stored offers that ended before this Archive agreed."""
 _FULL: Final = 3600
 """Seconds until a retry makes sense: people answer."""
 
 
 class BringsCopies(Protocol):
-    """Makes the Copy, whole or not at all (`ibi.copies.service`)."""
+    """Makes Copies, each whole or not at all (`ibi.copies.service`)."""
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
     def bring_released(self, label: Label, source: str, chain: Chain) -> object:
-        """Bring the bytes of the last release from any Archive that has them, as a Copy with this chain."""
+        """Make a Copy with this chain. The bytes of the last release may come from any Archive that has them."""
 
 
 class TooManyOffers(LimitExceeded):
@@ -106,9 +106,9 @@ class Receiving:
         offers: LimitRows | None = None,
         hear_released: Callable[[RepositoryName, str], None] = lambda _rep, _source: None,
     ) -> None:
-        """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives. `check_source` refuses
-        items that may not come from an address, such as those of a sandbox. `senders` judges the sender of an offer by
-        the register. `offers` counts the offers of all processes. `hear_released` is called with an item and the
+        """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives. `check_source` refuses an
+        item that must not come from an address, such as an item of a sandbox. `senders` judges the sender of an offer
+        by the register. `offers` counts the offers of all processes. `hear_released` is called with an item and the
         address of a sender that claims to have released it."""
         self._hear_released = hear_released
         self.senders, self._log = senders, structlog.get_logger("ibi.transfers")
@@ -118,11 +118,11 @@ class Receiving:
         self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers, rows=offers), Lock()
 
     def take_offer(self, text: str, *, agreed: bool, network: str = "unknown") -> Reply:
-        """Return the answer to an offer. `agreed` is True if it came with a token that may accept; `network` is the
-        network of the sender. `InvalidStatement`, `TransferRefused`, `TooManyOffers`."""
+        """Return the answer to an offer. `agreed` is True if the offer came with a token that may accept it; `network`
+        is the network of the sender. Raise `InvalidStatement`, `TransferRefused` or `TooManyOffers`."""
         offer, signer = read_offer(text)
         rep, here, now = offer.labels.rep, self._chains.here(offer.labels.labels[0]), self._now()
-        assert rep is not None  # an offer without one is not read
+        assert rep is not None  # an offer without a repository name is not read
         if offer.to.rstrip("/") != self._url:
             raise TransferRefused(label=str(rep), reason=f"it was offered to {offer.to}, and this is {self._url}")
         self._check_source(rep, offer.url)
@@ -147,8 +147,8 @@ class Receiving:
         return reply
 
     def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> SenderStanding:
-        """Return the standing of the sender; `TransferRefused` if the register contradicts it. An offer that this
-        Archive has accepted, signed, was judged before, and a withdrawal is harmless."""
+        """Return the standing of the sender. Raise `TransferRefused` if the register contradicts it. An offer with a
+        signed acceptance of this Archive was judged before, and a withdrawal is harmless."""
         if offer.withdrawn or was_accepted(offer, signer, here):
             return SenderStanding.REGISTERED
         standing = self.senders.judge_offer(offer, signer)
@@ -156,8 +156,8 @@ class Receiving:
         return standing
 
     def _check_room(self, rep: RepositoryName, offer: Offer, signer: PublicKey, network: str) -> None:
-        """Refuse offers that a stranger sends too fast, or too many of. Strangers that fill the room keep no home
-        out."""
+        """Refuse offers of a stranger that come too fast, or are too many. The home of an item is let in even if
+        strangers have filled the room."""
         if not is_another(self._ledger.incoming(rep), offer, signer):
             return
         try:
@@ -174,8 +174,8 @@ class Receiving:
             raise TooManyOffers(bound=LimitScope.SERVER, retry_after=_FULL)
 
     def forget_offers(self) -> None:
-        """Delete offers that came to nothing, since any server can send them: ended ones, and waiting ones that their
-        sender no longer asks about."""
+        """Delete offers that came to nothing, since any server can send offers. These are ended offers, and waiting
+        offers whose sender no longer asks."""
         now = self._now()
         forgotten = self._ledger.forget_offers(ended=now - _ENDED, waiting=now - _WAITING, most=MOST_ENDED)
         if forgotten:
@@ -187,8 +187,8 @@ class Receiving:
         return self.go_on(rep)
 
     def agree(self, rep: RepositoryName, key: str | None = None) -> IncomingTransfer:
-        """Agree to an offer, of the Archive with this key if one is named; the server does the rest. `TransferRefused`
-        if the register contradicts the sender."""
+        """Agree to an offer; the server does the rest. With `key`, agree only to an offer of the Archive with that key.
+        Raise `TransferRefused` if the register contradicts the sender."""
 
         def agree(known: IncomingTransfer | None) -> IncomingTransfer:
             waiting = _require_known(rep, known)
@@ -256,8 +256,8 @@ class Receiving:
         return next_of_receiver(kept, here)
 
     def _doubt_sender(self, kept: IncomingTransfer) -> IncomingTransfer | None:
-        """Return the transfer in its new state if the sender may not give the Original, or nobody can know now; None if
-        it may. Called before a Copy is brought, which replaces the one that is here."""
+        """Return None if the sender may give the Original. Return the transfer in its new state if the sender may not,
+        or if nobody can know now. Called before a new Copy replaces the Copy here."""
         if kept.number == 1:
             return None
         try:
@@ -291,7 +291,8 @@ class Receiving:
         self._step("release fetched")
         here = self._chains.here(kept.rep)
         if len(texts) >= kept.number and (doubted := self._judge_way(kept, texts)) is not None:
-            self._save(kept.delayed(self._now(), doubted.reason))  # this Archive has said that it holds the Copy
+            # Not declined: this Archive has said that it holds the Copy.
+            self._save(kept.delayed(self._now(), doubted.reason))
             return None
         kept, step = receiver_hears_chain(kept, here, texts, self._is_key_of, self._now())
         return self._save(kept), step
@@ -307,8 +308,8 @@ class Receiving:
         return self._ledger.change_incoming(kept.rep, keep)
 
     def ask_for_lost(self, item: Item, resolver: str) -> IncomingTransfer:
-        """Take over the Original of a Copy whose Archive is lost, as the administrator of the resolver has decided.
-        `TransferRefused`, `PeerRefused`, `PeerSilent`. A repeated call is harmless."""
+        """Take over the Original of a Copy from a lost Archive, as the administrator of the resolver has decided. Raise
+        `TransferRefused`, `PeerRefused` or `PeerSilent`. A repeated call is harmless."""
         if item.original_tombstone is not None:
             raise TransferRefused(label=str(item.rep), reason="it was deleted, and an IBI that is gone never returns")
         here, key = self._chains.here(item.rep), self._chains.keys.signing_key()
@@ -319,7 +320,8 @@ class Receiving:
         return self.take_lost(item.labels, texts, resolver)
 
     def take_lost(self, labels: LabelForms, texts: tuple[str, ...], resolver: str) -> IncomingTransfer:
-        """Take over a release of the resolver in the place of a lost Archive: this Archive asked for it."""
+        """Take over an Original by a release that the resolver signed in the place of a lost Archive. This Archive
+        asked for it."""
         rep, here = _repository_name(labels), self._chains.here(labels.labels[0])
         step = hear_lost(here, texts, labels)
         if step is not None and not self._chains.take_over(rep, step, "transfer"):
@@ -340,7 +342,7 @@ def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
 
 
 def _explain_wait(kept: IncomingTransfer, standing: SenderStanding) -> IncomingTransfer:
-    """Return the transfer with a reason for the sender why its token is not enough."""
+    """Return the transfer. If it waits because the standing of its sender is open, add that reason for the sender."""
     if kept.stage is not ReceiverStage.WAITING or standing.verdict is not SenderVerdict.OPEN:
         return kept
     return replace(kept, reason=f"{explain_standing(standing)}; a librarian has to accept it")

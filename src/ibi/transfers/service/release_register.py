@@ -1,8 +1,9 @@
-"""The releases that a resolver believes. The home of the label, whose key is pinned, and its successors have to sign
-them. Neither the age of a registration nor a date plays a part.
+"""The releases that a resolver believes. Each release needs the signature of the home of the label, or of a successor.
+The key of the home is pinned. Neither the age of a registration nor a date plays a part.
 
-A chain that goes on from the known one replaces it; a beginning of it says nothing new. A chain that contradicts it is
-not believed: one Archive has signed two releases of one Original, and people have to decide.
+A chain that continues the known chain replaces it. A shorter part of the known chain says nothing new. A chain that
+contradicts the known chain is not believed: one Archive has signed two releases of one Original, and people have to
+decide.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ibi.transfers.ports import ChainStore
 from ibi.transfers.rules.transfer_messages import TransferAcceptance, read_acceptance
 
 LostTo = Callable[[Label], Iterable[Registration]]
-"""Returns the lost Archives whose successor is the one with this service."""
+"""Returns the lost Archives that have the Archive with this service as their successor."""
 HasPrefix = Callable[[Label, str], bool]
 """Returns whether the Archive with this service is a home of labels with that prefix."""
 
@@ -68,24 +69,25 @@ class ReleaseRegister:
         keys: KeyStore | None = None,
         lost_to: LostTo = lambda _successor: (),
     ) -> None:
-        """`is_key_of` knows the keys that are pinned with registrations, `is_former_key` the keys before them, and
-        `is_home` the prefixes. With `keys`, those of the resolver, it signs in the place of lost Archives."""
+        """`is_key_of` knows the keys that are pinned with registrations, `is_former_key` the earlier keys, and
+        `is_home` the prefixes. `keys` are the keys of the resolver, with which it signs in the place of lost
+        Archives."""
         self._store, self._beliefs, self._is_home, self._now = store, beliefs, is_home, now
         self._keys, self._lost_to, self._is_archive_key = keys, lost_to, is_key_of
         self._is_former_key = is_former_key
         self._log = structlog.get_logger("ibi.resolver")
 
     def hear(self, texts: tuple[str, ...]) -> Label:
-        """Believe a chain, if it proves anything. Return the service of the Archive that has the Original by it.
-        `InvalidProvenance`, `ReleaseNotBelieved`."""
+        """Believe a chain, if it proves anything. Return the service of the Archive that has the Original by this
+        chain. Raise `InvalidProvenance` or `ReleaseNotBelieved`."""
         first = read_link(texts[0], 1).said  # callers never tell an empty chain
         rep = _repository_name(first.labels)
         self._store.change(rep, lambda known: self._judge(known, texts))
         return check_chain(texts, _trust_all).successors[-1]
 
     def _judge(self, known: tuple[str, ...], texts: tuple[str, ...]) -> ToldChain | None:
-        """Return the chain to store in the place of the known one; None if that stays. The beliefs change in the same
-        turn: otherwise an older chain could be believed after a later one was stored."""
+        """Return the chain that replaces the known chain, or None if the known chain stays. The beliefs change in the
+        same step. Otherwise an older chain could be believed after a later chain was stored."""
         chain = self._check(texts, known)
         first = chain.first_release
         assert first is not None  # it is the first link
@@ -104,8 +106,8 @@ class ReleaseRegister:
         return self._keep(chain, first, labels)
 
     def _check(self, texts: tuple[str, ...], known: tuple[str, ...]) -> Chain:
-        """Return the chain, with keys that are known. Links that are stored already were judged when they came, by the
-        keys of then."""
+        """Return the chain, after a check that the keys of its new links are known. Stored links were checked when they
+        came, with the keys of that time."""
         given_up: set[PublicKey] = set()
 
         def is_key_of(service: Label, key: PublicKey) -> bool:
@@ -123,9 +125,9 @@ class ReleaseRegister:
         return chain
 
     def _require_agreement(self, chain: Chain, release: Release) -> None:
-        """Check a release by a key that its Archive has given up since. Either it was made in time and is told late, or
-        a thief of that key makes it now, with any date. It counts if the receiver is registered here and has
-        countersigned it, and no known fact contradicts it."""
+        """Check a release with a key that its Archive has given up since. Perhaps the release was made in time and is
+        told late. Perhaps a thief of the key made it now, with any date. The release counts if its receiver is
+        registered here and has countersigned it, and no known fact contradicts it."""
         label, answer = str(release.labels.labels[0]), chain.links[release.number : release.number + 1]
         if not answer or not self._knows_key(release.to, answer[0].signer):
             reason = "it is signed by a key that was given up, and no Archive that is known here has countersigned it"
@@ -150,15 +152,16 @@ class ReleaseRegister:
         return self._keys is not None and key in (self._keys.signing_key().public, *self._keys.former())
 
     def give_lost(self, acceptance: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the chain of an item, with a release signed here in the place of its lost Archive (E97). It is for the
-        successor, which holds a Copy and says so. `texts` is the successor's chain.
+        """Return the chain of an item with a release to the successor of its lost Archive (E97). The resolver signs the
+        release in the place of the lost Archive. In `acceptance`, the successor says that it holds a Copy. `texts` is
+        the successor's chain.
 
-        A repeated call gives the same text, since its date is that of the loss. Until the release is countersigned, the
-        successor gets another one in its place for another Copy or key. The known chain may be longer than the one that
-        the successor accepted to go on from. Then the answer is the known chain, without a release, and the successor
-        asks again with that.
+        A repeated call gives the same text, since the release has the date of the loss. Until the release is
+        countersigned, an acceptance with another Copy or key replaces the release. The known chain may be longer than
+        the chain in the acceptance. Then the answer is the known chain, without a release, and the successor asks again
+        with the known chain.
 
-        `InvalidInput`, `OriginalNotGiven`, and `ReleaseNotBelieved` for errors in `texts`.
+        Raise `InvalidInput` or `OriginalNotGiven`, and `ReleaseNotBelieved` for errors in `texts`.
         """
         said, signer = read_acceptance(acceptance)
         rep = _repository_name(said.labels)
@@ -171,7 +174,7 @@ class ReleaseRegister:
         return self._store.change(rep, lambda known: self._give(known, said, signer))
 
     def _give(self, known: tuple[str, ...], said: TransferAcceptance, signer: PublicKey) -> ToldChain | None:
-        """Return the chain to store in the place of the known one. None if that stays, and is the answer."""
+        """Return the chain that replaces the known chain, or None if the known chain is the answer."""
         chain = check_chain(known, _trust_all, said.labels)
         last = chain.last_release
         if last is not None and last.by is not None and (last.to, last.number) == (said.to, said.number):
@@ -193,14 +196,14 @@ class ReleaseRegister:
         giver, by, key = lost.labels[0] if last is None else last.to, resolver_service(), self._keys.signing_key()
         given = sign_release(chain, said.labels, giver, said.to, signer, said.manifest, at, key, by=by)
         first = given.first_release
-        assert first is not None  # there is one by now
+        assert first is not None  # the chain has a release by now
         kept = self._keep(given, first, self._labels_of_home(first))
         item = str(said.labels.labels[0])
         self._log.warning("an Original of a lost Archive is given to its successor", item=item, to=str(said.to))
         return kept
 
     def _lost_holder(self, said: TransferAcceptance, known: Chain) -> Registration:
-        """Return the lost Archive that has the Original, as far as is known."""
+        """Return the lost Archive that had the Original, as far as the resolver knows."""
         label, holder = said.labels.labels[0], known.successors[-1] if known.links else None
         prefixes = frozenset(map(home_prefix, said.labels.labels))
         for lost in self._lost_to(said.to):
@@ -214,8 +217,8 @@ class ReleaseRegister:
         raise OriginalNotGiven(label=str(label), reason=reason)
 
     def _require_undisputed(self, said: TransferAcceptance, lost: Registration, known: Chain) -> None:
-        """Raise `OriginalNotGiven` if the lost Archive gave the item away, signed or not, or the administrator ruled
-        otherwise, by any of its labels."""
+        """Raise `OriginalNotGiven` if another Archive may have the Original. The lost Archive may have given it away,
+        signed or not, or the administrator may have ruled otherwise. All labels of the item are checked."""
         label = said.labels.labels[0]
         if known.is_under_way:
             raise OriginalNotGiven(label=str(label), reason="the Original is on its way to the lost Archive")
@@ -233,9 +236,9 @@ class ReleaseRegister:
             raise OriginalNotGiven(**error.parameters) from error
 
     def _labels_of_home(self, first: Release) -> tuple[Label, ...]:
-        """Return the labels whose home is the giver. Each home decides about its own labels: that another home's label
-        names the same item is only the giver's claim. `ReleaseNotBelieved` if the repository name, the key of the
-        store, is not among them."""
+        """Return the labels of which the giver is the home. Each home decides only about its own labels: the giver
+        cannot prove that another home's label names the same item. Raise `ReleaseNotBelieved` if the repository name,
+        the key of the store, is not among them."""
         forms = first.labels
         labels = tuple(each for each in forms.labels if self._is_home(first.giver, home_prefix(each)))
         if forms.rep is None or forms.rep not in labels:
@@ -259,7 +262,7 @@ class ReleaseRegister:
 
     @staticmethod
     def _after_home(chain: Chain, first: Release) -> tuple[Label, ...]:
-        """Return the successors since the home last had the Original; none if it has it again."""
+        """Return the successors since the home last had the Original; none if the home has it again."""
         successors = chain.successors
         if first.giver in successors:
             last = len(successors) - 1 - successors[::-1].index(first.giver)
@@ -274,8 +277,8 @@ class ReleaseRegister:
 
 
 def _takes_place(known: tuple[str, ...], chain: Chain) -> bool:
-    """Return whether the chain replaces the last release of the known one, and goes on from it. Both releases are
-    the resolver's, in the place of a lost Archive. Of two that the resolver signed, the one that the successor took
+    """Return whether the chain has another release in the place of the known chain's last release, and continues after
+    it. The resolver signed both releases in the place of a lost Archive. The release that the successor countersigned
     counts."""
     place = len(known) - 1
     last = check_chain(known, _trust_all).links[place].said
@@ -294,7 +297,7 @@ def _repository_name(labels: LabelForms) -> RepositoryName:
 
 
 def _trust_all(_who: Label, _key: object) -> bool:
-    """Return True, for chains that were judged before."""
+    """Return True: the chains were judged before."""
     return True
 
 

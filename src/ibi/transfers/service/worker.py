@@ -1,8 +1,8 @@
 """Asks other servers for this Archive's own releases, after a possible restore from a backup.
 
-It asks before anything is called its Original again, and from time to time afterwards. The resolver is asked first, and
-names the Archives that it knows. Then these are asked, and the Archives of earlier transfers. This Archive itself has
-signed the chains that they show.
+It asks before it calls any item its Original again, and from time to time afterwards. It asks the resolver first, which
+names the Archives that it knows. Then it asks these Archives, and the Archives of earlier transfers. It believes only
+those parts of their chains that it signed itself.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class ItemInDoubt(IbiError):
 
 
 _RECENT: Final = 86_400
-"""Seconds after a restore for which others are asked more often which Originals were given away since."""
+"""Seconds after a restore in which other Archives are asked more often about Originals that were given away."""
 _LATE_AGAIN: Final = 60
-"""Seconds until a witness is asked again if its silence was clear within `_LATE_SLOW` seconds."""
+"""Seconds until a silent witness is asked again, if the question failed within `_LATE_SLOW` seconds."""
 _LATE_SELDOM: Final = 600
-"""Seconds until a witness is asked again if finding it silent took longer."""
+"""Seconds until a silent witness is asked again, if the question took longer to fail."""
 _LATE_SLOW: Final = 2.0
 _LATE_STEP: Final = 5.0
-"""Seconds after which a step asks no further witness: transfers go on in the same thread."""
+"""Seconds after which a step asks no further witness, because the same thread also makes the steps of transfers."""
 
 
 class LateWitnesses:
-    """The Archives that are asked after a restore while nothing waits for them: those that were switched off then, and
-    those that are followed. Each is asked until it has answered once, for a day."""
+    """Witnesses of a restore whose answers nothing waits for: Archives that were switched off then, and Archives that
+    are followed here. Each is asked for a day, until it has answered once."""
 
     def __init__(self, peers: TransferPeers, resolver: str | None, url: str) -> None:
         self._peers, self._resolver, self._url = peers, resolver, url
@@ -72,7 +72,7 @@ class LateWitnesses:
         self._is_new = False
         self._heard: set[str] = set()
         self._again: dict[str, float] = {}
-        """The time of the next question to each Archive that did not answer."""
+        """The time of the next question to each silent Archive."""
         self._look_at = 0.0
         self._places: frozenset[str] = frozenset()
 
@@ -125,8 +125,8 @@ class Tracking:
         resolver: str | None,
         is_alone: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`url` is the address of this Archive, `resolver` that of its resolver. If both are one, `is_alone` returns
-        whether no other Archive is on its register."""
+        """`url` is the address of this Archive, `resolver` the address of its resolver. If both are the same server,
+        `is_alone` returns whether its register has no other Archive."""
         self._ledger, self._peers, self._url, self._resolver = ledger, peers, url, resolver
         self._is_alone = is_alone
         self._doubt: Doubt | None = None
@@ -137,37 +137,37 @@ class Tracking:
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
         self.sources: Callable[[], Iterable[str]] = tuple
-        """Returns the Archives that are followed here, which may know of Originals given to this one."""
+        """Returns the Archives that are followed here. They may know of Originals that were given to this Archive."""
         self._late = LateWitnesses(peers, resolver, url)
         self.comparison: ChainComparison | None = None
-        """Repairs the consequences of restores, by the chains that others show. It is set before the first question."""
+        """Repairs the consequences of restores with the chains of other Archives. Set before the first question."""
 
     @property
     def in_doubt(self) -> bool:
-        """True if nothing may be released or taken over."""
+        """True if this Archive must neither release nor take over an Original."""
         return self._doubt is not None
 
     @property
     def is_silent(self) -> bool:
-        """True if nothing may be called Original."""
+        """True if this Archive must not call any item Original."""
         doubt = self._doubt
         return doubt is not None and doubt.is_grave and not self._asked_elsewhere
 
     @property
     def unheard(self) -> tuple[str, ...]:
-        """Servers that did not answer yet; empty without doubt. Another process may be the one that asks."""
+        """Servers that have not answered yet; empty if there is no doubt. Another process may do the asking."""
         doubt = self._doubt
         if doubt is None:
             return ()
         return tuple(sorted((not self._asks and self._unheard_elsewhere) or doubt.unheard))
 
     def is_awaited(self, labels: Iterable[Label], given_to: Label | None) -> bool:
-        """Return whether the Original of an item that is not here belongs here, as `OpenItems` does."""
+        """Return the same as `OpenItems.is_awaited`: whether an Original that is missing here belongs here."""
         return self.open_items.is_awaited(labels, given_to)
 
     def begin(self, *, lost: bool = False, is_new: bool = False) -> None:
-        """Check whether this is the directory that was used last. `lost` if another source says that it is not: from
-        then on all processes know. `is_new` if the Archive was begun a moment ago, and has nothing to lose."""
+        """Check whether this is the directory that was used last. `lost` is True if another source denies that; all
+        processes then learn of it. `is_new` is True if the Archive was begun a moment ago, and has nothing to lose."""
         if is_new:
             self.trust()
             return
@@ -176,8 +176,8 @@ class Tracking:
         self.follow()
 
     def follow(self) -> None:
-        """Take over the doubt from the ledger. One of several processes asks, and all have to learn of the end. One
-        process alone may have noticed that the directory was restored. Call it every moment."""
+        """Read from the ledger whether there is doubt. Only one process asks the witnesses, and perhaps only one
+        noticed the restore, but all processes need the result. So each process calls this again and again."""
         self.open_items.follow()
         if not self._ledger.has_lost_track():
             self._doubt, self._asked_elsewhere = None, False
@@ -189,7 +189,8 @@ class Tracking:
             self._unheard_elsewhere = self._ledger.unheard()
 
     def lead(self) -> None:
-        """Become the process that asks. The others go by its notes, not by those of an earlier process or a command."""
+        """Become the process that asks. The other processes use its notes, and not the notes of an earlier process or
+        of a command."""
         self._asks, self._asked_elsewhere, doubt = True, False, self._doubt
         if doubt is not None:
             self._ledger.note_asked(asked=not doubt.is_grave)
@@ -218,22 +219,24 @@ class Tracking:
         return Doubt(self._resolver, peers)
 
     def trust(self) -> None:
-        """End the doubt: no Original was given away unknown to this directory."""
+        """End the doubt: this directory knows of every Original that was given away."""
         self._ledger.keep_track()
         self._doubt, self._asked_elsewhere = None, False
 
     def keep_track(self) -> None:
-        """Renew the track before anything is given away or taken over. Another process may have noticed since the last
-        look that the directory was restored: then there is doubt here as well."""
+        """Renew the track before an Original is given away or taken over. If another process has noticed a restore
+        since the last look, there is doubt in this process as well."""
         if not self._ledger.renew_track():
             self.follow()
 
     def is_recent(self, now: float) -> bool:
-        """Return whether the directory may have been restored a short time ago: others are asked more often."""
+        """Return whether the directory may have been restored a short time ago. Then other Archives are asked more
+        often."""
         return self._late.is_recent(now)
 
     def ask_late(self, now: float, chains: ItemChains, receiving: Receiving) -> None:
-        """Ask the Archives that were away when the doubt ended, and those that are followed. Nothing waits for them."""
+        """Ask the Archives that were away when the doubt ended, and the followed Archives. Nothing waits for their
+        answers."""
         for witness in self._late.due(now, self.sources()):
             began = time.monotonic()
             if self.listen(witness, chains, receiving):
@@ -246,7 +249,7 @@ class Tracking:
             raise StillInDoubt(witnesses=", ".join(self.unheard)[:300])
 
     def require_changeable(self, name: str) -> None:
-        """Raise `ItemInDoubt` as long as the Original of an item may have been given away unknown to this Archive."""
+        """Raise `ItemInDoubt` if this Archive may have given the Original away without knowing it any more."""
         if self.is_silent:
             raise ItemInDoubt(label=name, witnesses=", ".join(self.unheard)[:300])
 
@@ -265,8 +268,8 @@ class Tracking:
             return self.in_doubt
 
     def ask_own_resolver(self, chains: ItemChains, receiving: Receiving) -> None:
-        """Ask before anything is served, if the resolver of this server is the only witness: its knowledge is read from
-        its files."""
+        """Ask before the server serves anything, if its own resolver is the only witness. That answer comes from
+        files."""
         doubt = self._doubt
         if doubt is not None and doubt.witnesses == {self._url}:
             self.ask(chains, receiving)
@@ -290,7 +293,7 @@ class Tracking:
 
     def listen(self, witness: str, chains: ItemChains, receiving: Receiving) -> bool:
         """Ask one server for the chains of this Archive, and believe the parts that this Archive signed. Return whether
-        it answered."""
+        the server answered."""
         try:
             self.hear(witness, chains, receiving)
         except PeerRefused:
@@ -300,8 +303,8 @@ class Tracking:
         return True
 
     def hear(self, witness: str, chains: ItemChains, receiving: Receiving) -> frozenset[RepositoryName]:
-        """Ask one server as `listen` does. Return the items whose chains it knows as far as this Archive. `PeerSilent`,
-        `PeerRefused`."""
+        """Ask one server as `listen` does. Return the items of which the server knows the whole chain that is known
+        here. Raise `PeerSilent` or `PeerRefused` without an answer."""
         found = self._peers.releases(witness, chains.service.labels[0])
         known = (self._learn(name, texts, witness, chains, receiving) for name, texts in found)
         return frozenset(rep for rep in known if rep is not None)
@@ -309,7 +312,7 @@ class Tracking:
     def _learn(
         self, name: str, texts: tuple[str, ...], witness: str, chains: ItemChains, receiving: Receiving
     ) -> RepositoryName | None:
-        """Take in a chain. Return the item, unless more of its chain is known here."""
+        """Take in a chain. Return its item, or None if a longer chain is known here."""
         try:
             rep = RepositoryName.parse(name)
             here = chains.here(rep)
@@ -324,7 +327,7 @@ class Tracking:
     def _take_in(
         self, rep: RepositoryName, here: Here, texts: tuple[str, ...], told_by: str, chains: ItemChains
     ) -> bool:
-        """Take in the parts that this Archive signed. Return whether they were new."""
+        """Take in the parts of a chain that this Archive signed. Return whether any part was new."""
         chain = recall(here, texts)
         is_kept = chain is not None and chains.keep_chain(rep, chain, "transfer")
         if is_kept:
@@ -338,7 +341,7 @@ class Tracking:
         return is_kept or is_learned
 
     def take_told(self, texts: tuple[str, ...], chains: ItemChains) -> bool:
-        """Take in a chain that anyone may have told. Return whether this Archive signed its new part."""
+        """Take in a chain from any sender. Return whether it had a new part, signed by this Archive."""
         try:
             chain = check_chain(texts, lambda _who, _key: True)
             release, ours = chain.first_release, chains.service.labels
@@ -353,8 +356,8 @@ class Tracking:
             return False
 
     def _go_on_with_lost(self, texts: tuple[str, ...], here: Here, receiving: Receiving, resolver: str) -> None:
-        """Take over an Original that the resolver released to this Archive in the place of a lost one. This Archive had
-        asked for it before it was stopped (E97)."""
+        """Take over an Original that the resolver released in the place of a lost Archive. This Archive asked for the
+        Original before it was stopped (E97)."""
         release = check_chain(texts, lambda *_: True).last_release
         if release is None or release.by is None or release.to not in here.service.labels or len(texts) % 2 == 0:
             return
@@ -366,24 +369,24 @@ class Tracking:
 
 
 def _is_in(service: Label, chain: Chain) -> bool:
-    """Return whether an Archive gave or took the Original."""
+    """Return whether the Archive gave or took the Original in one of the releases."""
     release = chain.first_release
     return service in chain.successors or (release is not None and service == release.giver)
 
 
 _IDLE: Final = 1.0
-"""Seconds between two looks at the work that is due."""
+"""Seconds between two rounds of work."""
 _MOST: Final = 100
-"""Transfers of each direction that are resumed in one round."""
+"""Maximum transfers of each direction that one round resumes."""
 _TELL_AGAIN: Final = 60
-"""Seconds until the resolver is told again a chain that it did not confirm."""
+"""Seconds until an unconfirmed chain is sent to the resolver again."""
 _ASK_AGAIN: Final = 3600
-"""Seconds until it is told again a chain that it did not believe: it may know the sender by then."""
+"""Seconds until a chain that the resolver did not believe is sent again. The resolver may know the sender by then."""
 _POLL: Final = 600
-"""Seconds between two questions to the resolver about the own releases."""
+"""Seconds between two questions to the resolver about the releases of this Archive."""
 _POLL_RECENT: Final = 60
-"""The same on the day after a restore: others that were away tell the resolver chains that this Archive does not
-know."""
+"""The same on the day after a restore. Archives that were away may then tell the resolver chains that are unknown
+here."""
 _LOOK: Final = 15
 """Seconds between two checks whether the resolver was restarted."""
 _FORGET: Final = 3600
@@ -391,7 +394,7 @@ _FORGET: Final = 3600
 
 
 class TransferWorker:
-    """The transfers of one Archive. `wake` is called from any thread."""
+    """The transfers of one Archive. `wake` may be called from any thread."""
 
     def __init__(
         self,
@@ -406,7 +409,7 @@ class TransferWorker:
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Of several processes, the one for which `hold` is true resumes transfers."""
+        """If there are several processes, only the process for which `hold` returns True resumes transfers."""
         self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
             chains,
             ledger,
@@ -422,7 +425,7 @@ class TransferWorker:
         self._poll_at = self._forget_at = self._look_at = 0.0
         self._run = ""
         self._disbelieved: dict[RepositoryName, float] = {}
-        """The time at which the resolver is told again a chain that it did not believe."""
+        """For each chain that the resolver did not believe, the time of the next attempt."""
         self._doubts = 0
 
     def ask_for_lost(self, item: Item) -> IncomingTransfer:
@@ -432,7 +435,7 @@ class TransferWorker:
         return self.receiving.ask_for_lost(item, self.resolver)
 
     def yield_original(self, item: Item, originals: Originals, token: str | None = None) -> Label:
-        """Become a Copy of an item over which a dispute was settled for another Archive. Return that Archive."""
+        """Turn the item into a Copy, because a dispute was settled for another Archive. Return that Archive."""
         if self.resolver is None:
             raise TransferRefused(label=str(item.rep), reason="this Archive has no resolver, which could say so")
         return self.sending.yield_original(item, self.resolver, originals, token)
@@ -441,11 +444,11 @@ class TransferWorker:
         return (self._job,)
 
     def wake(self) -> None:
-        """Look at once at the work that is due."""
+        """Make the next round of work begin at once."""
         self._job.wake()
 
     def tell_again(self) -> None:
-        """Compare soon with the resolver, which may have lost chains. From any thread."""
+        """Compare soon with the resolver, which may have lost chains. May be called from any thread."""
         self._forget_told()
         self.wake()
 
@@ -454,13 +457,13 @@ class TransferWorker:
         self._disbelieved = {}
 
     def take_told(self, texts: tuple[str, ...]) -> None:
-        """Take in a chain that was told to the resolver of this server, if this Archive signed its new part. From any
-        thread."""
+        """Take in a chain that the resolver of this server got, if this Archive signed its new part. May be called from
+        any thread."""
         if self.tracking.take_told(texts, self.chains):
             self.wake()
 
     def _go_on(self) -> None:
-        self.tracking.follow()  # of several processes one asks
+        self.tracking.follow()  # only one of several processes asks
         if self._hold():
             self.step()
 
@@ -469,7 +472,8 @@ class TransferWorker:
         now = int(self._now())
         self.tracking.lead()
         self._look_for_restart(now)
-        self._poll_resolver(now)  # first: an Original given in the place of this Archive must not be given again
+        # First: if the resolver gave an Original in the place of this Archive, it must not be given again.
+        self._poll_resolver(now)
         if self.tracking.in_doubt and now >= self._ask_at:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)
             self._doubts += 1
@@ -497,7 +501,7 @@ class TransferWorker:
             self._log.warning("a transfer cannot be gone on with at the moment", item=str(rep), reason=str(error))
 
     def _look_for_restart(self, now: int) -> None:
-        """Compare with the resolver soon after it was restarted: it may have been restored from a backup."""
+        """Plan a comparison with the resolver if it was restarted: it may have been restored from a backup."""
         if self.resolver is None or now < self._look_at:
             return
         try:
@@ -519,7 +523,8 @@ class TransferWorker:
             self._note_lost(known)
 
     def _note_lost(self, known: frozenset[RepositoryName]) -> None:
-        """Queue chains for the resolver: all that came here or went from here, except the `known` ones."""
+        """Queue the chains of all Originals that came here or went from here, to be told to the resolver. Leave out
+        `known` ones."""
         after = ""
         while gone := self.ledger.list_outgoing(SenderStage.RELEASED, SenderStage.DONE, after=after):
             self._note_untold(known, (each.rep for each in gone))
@@ -536,9 +541,9 @@ class TransferWorker:
                 self._tell_at = 0.0
 
     def _tell(self, resolver: str, now: int) -> float:
-        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time.
+        """Tell the resolver the unconfirmed chains. Return the seconds until the next time.
 
-        0 stands for the next step. A chain that it does not believe does not keep others from being told.
+        0 stands for the next step. If the resolver does not believe a chain, the other chains are told all the same.
         """
         after = ""
         while untold := self.ledger.untold(_MOST, after):
