@@ -111,9 +111,6 @@ class Review:
     """True if it asks for the deletion of the item, not for the publication of the draft."""
 
 
-# --- draft record -----------------------------------------------------------------------------------------------------
-
-
 DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
 """Stands in place of a label, and cannot be confused with one: labels have a slash."""
 

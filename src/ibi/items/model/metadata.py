@@ -226,8 +226,6 @@ class DescriptiveMetadata:
 assert tuple(field.name for field in fields(DescriptiveMetadata))[:15] == DC_ELEMENTS
 
 
-# --- dates of a description -------------------------------------------------------------------------------------------
-
 # Deposited dates are checked. Recorded dates are read as they are, and may stay through updates.
 
 _DATE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
